@@ -69,14 +69,17 @@ func (s *claims) claimantOf(o *corev1.Pod) string {
 // poolKey names a pool as a claimant. No service has such a name.
 func poolKey(pool string) string { return "pool " + pool }
 
-// poolOf is the online pool that a pod is of, as a claimant: the one that it names, or else the one where most pods of its service are; empty for a pod of no
-// service, which may use what any pool has, and where there is one online pool.
-func (s *claims) poolOf(o *corev1.Pod, service string) string {
-	switch named := o.Labels[v1alpha1.LabelPool]; {
-	case !s.several:
+// poolOf is the pool that an online pod is of, as a claimant: the one that it names, or that of the one node that it is for, or else the one where most pods of its
+// service are; empty for a pod of no service, which may use what any pool has, and where there is one online pool.
+func (s *claims) poolOf(c *core, p *pod) string {
+	service := p.shape.Claimant
+	switch named := p.object.Labels[v1alpha1.LabelPool]; {
+	case !s.several || p.shape.Side != fleet.Online:
 		return ""
 	case named != "":
 		return poolKey(named)
+	case p.pinned != "":
+		return poolKey(c.poolOf(p.pinned))
 	case service == "":
 		return ""
 	case s.homes[service] != "":
@@ -114,7 +117,7 @@ func (s *claims) count(c *core) {
 		}
 	}
 	for _, p := range c.pods {
-		if p.stage == waits && p.shape.Side == fleet.Online && p.shape.ClaimantPool != s.poolOf(p.object, p.shape.Claimant) {
+		if p.stage == waits && p.shape.ClaimantPool != s.poolOf(c, p) {
 			c.reread(p)
 		}
 	}
@@ -173,7 +176,7 @@ func (s *claims) unseen(c *core) {
 		}
 		room, claimant := n.capacityOf(l.cells), s.claimant(l, home)
 		for _, p := range c.pods {
-			if p.stage == bound && p.node == l.node && slices.Contains(s.namesOf(p.object), claimant) && !boundAt(p.object).Before(l.since) {
+			if p.stage == bound && p.node == l.node && (s.claimantOf(p.object) == claimant || s.poolOf(c, p) == claimant) && !boundAt(p.object).Before(l.since) {
 				room = room.Sub(p.request.resources)
 			}
 		}
@@ -209,12 +212,6 @@ func (s *claims) claimant(l *homecoming, home *poolFacts) string {
 		return l.claimant
 	}
 	return poolKey(home.name)
-}
-
-// namesOf are the claimants that a pod is of.
-func (s *claims) namesOf(o *corev1.Pod) []string {
-	service := s.claimantOf(o)
-	return []string{service, s.poolOf(o, service)}
 }
 
 // keep reserves the room of a loan on its cells, once.

@@ -332,9 +332,7 @@ func (c *core) describe(p *pod, o *corev1.Pod) {
 	p.tenant = c.tenants.tenant(o.Namespace)
 	p.pinned = pinnedTo(o)
 	p.shape = shapeOf(o, &p.request, c.claims.claimantOf(o))
-	if p.shape.Side == fleet.Online {
-		p.shape.ClaimantPool = c.claims.poolOf(o, p.shape.Claimant)
-	}
+	p.shape.ClaimantPool = c.claims.poolOf(c, p)
 	if c.isFiller(o) {
 		// It tolerates all marks, and holds what online keeps. The pool that it names is that of its machine.
 		p.shape.Side, p.shape.Holder = fleet.Online, ""

@@ -181,6 +181,7 @@ func TestRoomOfARecallForAPool(t *testing.T) {
 		since   time.Duration // it came home that long ago, unseen; zero where the event is seen
 		early   bool          // the pod waits before the room comes home
 		want    bool
+		never   bool // it has no place there in any case
 	}{
 		{name: "a service of the pool", pod: of("shop"), want: true},
 		{name: "a service of the pool that waited for it", pod: of("shop"), early: true, want: true},
@@ -190,6 +191,8 @@ func TestRoomOfARecallForAPool(t *testing.T) {
 		{name: "a service of another pool names the pool", pod: func(o *corev1.Pod) { of("mart")(o); o.Labels[v1alpha1.LabelPool] = "web" }, want: true},
 		{name: "a service that runs nowhere is of the first pool", pod: of("fresh")},
 		{name: "a pod of no service", pod: bare},
+		{name: "a pod for that node alone, as of a DaemonSet", pod: pinned("a"), want: true},
+		{name: "a pod for that node alone, of another pool", pod: func(o *corev1.Pod) { pinned("a")(o); named("mart")(o) }, never: true},
 		{name: "a pod of no service, with one online pool", pod: bare, one: true, want: true},
 		{name: "unseen, a service of the pool", pod: of("shop"), since: time.Minute, want: true},
 		{name: "unseen, a service of another pool", pod: of("mart"), since: time.Minute},
@@ -249,7 +252,7 @@ func TestRoomOfARecallForAPool(t *testing.T) {
 				return
 			}
 			p.passes(11 * 60)
-			if got := p.take(); got["x"] != "a" {
+			if got := p.take(); (got["x"] == "a") == c.never {
 				t.Errorf("when the time is over, bound %v; it says %q", got, p.said["pod-x"])
 			}
 		})
