@@ -21,7 +21,7 @@ import (
 // a cycle costs; SERIES=1000000 plays a million.
 func TestSeriesOfOnePod(t *testing.T) {
 	long(t)
-	many := 20_000
+	many := 5_000
 	if n, err := strconv.Atoi(os.Getenv("SERIES")); err == nil {
 		many = n
 	}
