@@ -37,6 +37,7 @@ func busier(script string) string {
 // TestOneOfSeveralClusters: where a source holds other clusters with the same namespaces and names, or copies of each series, a controller reads its own cluster, each
 // series once: live samples, tenants' queries and history, with rules of each cluster, with one file of rules for all, and without rules.
 func TestOneOfSeveralClusters(t *testing.T) {
+	long(t)
 	type result struct {
 		Live  map[fleet.ServiceID]hpa.Live
 		Since map[fleet.ServiceID]portrait.Batch
