@@ -148,7 +148,7 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	if p.Version != Version {
 		p.End = time.Time{}
 	}
-	fresh := p.Anew(p.Service)
+	fresh := p.WithoutLoad(p.Service)
 	fresh.End = p.End
 	if first.Known() == 0 || first.Step <= 0 {
 		return fresh
@@ -163,8 +163,8 @@ func (p Portrait) begin(b *Batch, o Options) Portrait {
 	return fresh
 }
 
-// Anew is a portrait that has learned no load yet. It keeps the start-ups, which a reading of history brings few of.
-func (p *Portrait) Anew(id fleet.ServiceID) Portrait {
+// WithoutLoad is a portrait that has learned no load yet. It keeps the start-ups, which a reading of history brings few of.
+func (p *Portrait) WithoutLoad(id fleet.ServiceID) Portrait {
 	return Portrait{Version: Version, Service: id, StartUpTimes: p.StartUpTimes, StartUps: p.StartUps, StartUp: p.StartUp, Present: p.Present, Absent: p.Absent}
 }
 

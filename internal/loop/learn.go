@@ -199,7 +199,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	l.eachInRoom(len(todo), func(room *model.Room, i int) {
 		p, ok := l.portraits[todo[i].id]
 		if !ok || r.young {
-			p = p.Anew(todo[i].id)
+			p = p.WithoutLoad(todo[i].id)
 		}
 		o := o
 		o.Room = room
@@ -229,13 +229,11 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	if !r.young {
 		return nil
 	}
-	l.sumUp(r.services, func(yield func(fleet.ServiceID, portrait.Batch) bool) {
-		for i := range todo {
-			if !yield(todo[i].id, todo[i].batch) {
-				return
-			}
-		}
-	}, to)
+	of := make(map[fleet.ServiceID]portrait.Batch, len(todo))
+	for i := range todo {
+		of[todo[i].id] = todo[i].batch
+	}
+	l.sumUp(r.services, of, to)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -15,8 +14,8 @@ import (
 const (
 	// lateHistory is how long after its last step history is taken to be whole: the step itself, the scrape and the rule that records it.
 	lateHistory = 30 * time.Minute
-	// summariesAtOnce bounds the summaries that one reading of history makes anew: a replay of a week costs as much as some thirty tides.
-	// Twenty each five minutes bring 2,000 services round in eight hours, and a week of them needs one.
+	// summariesAtOnce bounds the services whose whole history one reading brings, and the summaries that are made of it: a replay of a week costs as much as some
+	// thirty tides. Twenty each five minutes bring 5,760 services round in a day; in larger fleets each one waits longer.
 	summariesAtOnce = 20
 	// readBackGain is how much more the source must know than a portrait has learned for it to be learned again.
 	readBackGain = 6 * time.Hour
@@ -79,10 +78,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 		l.p.Log.Warn("summaries could not be made again", "services", len(due), "err", err)
 		return
 	}
-	of := make(map[fleet.ServiceID]portrait.Batch, len(due))
-	for id, b := range batches {
-		of[id] = b
-	}
+	of := maps.Collect(batches)
 	var sums []fleet.Service
 	for i := range due {
 		s := &due[i]
@@ -92,7 +88,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 			sums = append(sums, *s)
 		}
 	}
-	l.sumUp(sums, maps.All(of), now)
+	l.sumUp(sums, of, now)
 }
 
 // readBack has a portrait learned again from the whole backfill at the next reading, where the source knows more of it than was learned: a Prometheus was restored, or brings
@@ -113,8 +109,7 @@ func (l *Loop) readBack(s *fleet.Service, b portrait.Batch) {
 }
 
 // sumUp makes the summaries of services from their whole history.
-func (l *Loop) sumUp(services []fleet.Service, batches iter.Seq2[fleet.ServiceID, portrait.Batch], now time.Time) {
-	of := maps.Collect(batches)
+func (l *Loop) sumUp(services []fleet.Service, of map[fleet.ServiceID]portrait.Batch, now time.Time) {
 	sums := make([]Summary, len(services))
 	each(len(services), func(i int) {
 		sums[i] = Backcast(&services[i], of[services[i].ID], l.o)

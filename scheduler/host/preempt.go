@@ -1159,11 +1159,8 @@ func (x *preemption) goesOn(c *core, n *nominee, refused bool) bool {
 		s := &n.at[i]
 		c.hold(p, c.table.Hold(s.class, s.node, s.cells), nominated)
 	}
-	key, here := n.pods[0].key, refused && len(n.victims) == 0 && x.isHere(c, n)
+	key, here := n.pods[0].key, refused && x.isHere(c, n)
 	if !here && !slices.ContainsFunc(n.pods, func(p *pod) bool { return !c.table.Comes(p.ref) }) {
-		for _, p := range n.pods {
-			delete(x.touched, p.node) // by this very attempt
-		}
 		return true
 	}
 	if here {

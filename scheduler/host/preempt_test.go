@@ -463,57 +463,23 @@ func TestANominatedGangThatLosesAPod(t *testing.T) {
 	}
 }
 
-// TestAGangGoesWholeInAnyOrder: a member may be gone before the answer to its eviction is there. The other one goes all the same, though the room is free.
-func TestAGangGoesWholeInAnyOrder(t *testing.T) {
-	for name, gone := range map[string]bool{"the answer comes first": false, "the pod is gone first": true} {
-		p := newPlay(t)
-		var asked []*corev1.Pod
-		var answers []func(error)
-		p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
-			asked, answers = append(asked, o), append(answers, answered)
-		}
-		p.node("a", "4")
-		p.node("b", "4")
-		p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
-		one, two := p.pod("g0", "3", inGroup("ring"), online(1)), p.pod("g1", "3", inGroup("ring"), online(1))
-		p.settle()
-		at := p.take()
-		p.bound(one, at["g0"])
-		p.bound(two, at["g1"])
-		p.pod("high", "3", online(10))
-		p.settle()
-		if len(asked) != 1 {
-			t.Fatalf("%s: asked for %d evictions at first, want one", name, len(asked))
-		}
-		if gone {
-			p.c.podGone(asked[0].UID)
-			p.settle()
-			answers[0](nil)
-		} else {
-			answers[0](nil)
-			p.c.podGone(asked[0].UID)
-		}
-		p.settle()
-		if len(asked) != 2 {
-			t.Errorf("%s: asked for %d evictions, want both members", name, len(asked))
-			continue
-		}
-		answers[1](nil)
-		p.c.podGone(asked[1].UID)
-		p.settle()
-		if at := p.take()["high"]; at == "" {
-			t.Errorf("%s: high is not bound", name)
-		}
-	}
-}
-
-// TestAGangThatLostOneGoesWhole: once a member of a gang was evicted, what is left of it is of no use, whatever becomes of the pod that it was evicted for.
+// TestAGangThatLostOneGoesWhole: once a member of a gang was evicted, what is left of it is of no use, whatever becomes of the pod that it was evicted for. A
+// member may be gone before the answer to its eviction is there, and the room with it be free.
 func TestAGangThatLostOneGoesWhole(t *testing.T) {
 	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
 	for name, c := range map[string]struct {
 		play func(p *play, first *corev1.Pod, answer func(error), high *corev1.Pod)
 		want int
 	}{
+		"the answer comes first": {func(p *play, first *corev1.Pod, answer func(error), _ *corev1.Pod) {
+			answer(nil)
+			p.c.podGone(first.UID)
+		}, 2},
+		"the pod is gone first": {func(p *play, first *corev1.Pod, answer func(error), _ *corev1.Pod) {
+			p.c.podGone(first.UID)
+			p.settle()
+			answer(nil)
+		}, 2},
 		"room comes elsewhere": {func(p *play, first *corev1.Pod, answer func(error), _ *corev1.Pod) {
 			answer(nil)
 			p.node("c", "4")
@@ -569,9 +535,6 @@ func TestAGangThatLostOneGoesWhole(t *testing.T) {
 			}
 			c.play(p, asked[0], answers[0], high)
 			p.settle()
-			p.now = p.now.Add(2 * time.Second)
-			p.c.tick(p.now)
-			p.settle()
 			if len(asked) != c.want {
 				t.Fatalf("asked for %d evictions, want %d", len(asked), c.want)
 			}
@@ -580,11 +543,65 @@ func TestAGangThatLostOneGoesWhole(t *testing.T) {
 				p.c.podGone(asked[0].UID)
 				p.c.podGone(asked[1].UID)
 			}
+			p.settle()
+			if at := p.take()["high"]; at == "" && p.c.pods[high.UID] != nil && c.want == 2 {
+				t.Error("high is not bound")
+			}
 			p.now = p.now.Add(10 * time.Minute)
 			p.c.tick(p.now)
 			p.settle()
 			if x := p.c.preempt; len(asked) != c.want || len(x.takenBy) != 0 || len(x.rollbacks) != 0 {
 				t.Errorf("at the end %d were asked for, %d are to go, %d gangs roll back", len(asked), len(x.takenBy), len(x.rollbacks))
+			}
+		})
+	}
+}
+
+// TestAGangIsRefused: a gang of which the first eviction is refused stays whole. Where only a later one is refused, it is asked for again for some minutes, and then
+// what is left stays.
+func TestAGangIsRefused(t *testing.T) {
+	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	for name, c := range map[string]struct {
+		refused map[string]bool
+		evicted []string
+	}{
+		"the first":  {map[string]bool{"g0": true}, nil},
+		"the second": {map[string]bool{"g1": true}, []string{"g0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			var evicted []string
+			asked := 0
+			p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+				if asked++; c.refused[o.Name] {
+					answered(refused)
+					return
+				}
+				evicted = append(evicted, o.Name)
+				answered(nil)
+				p.c.podGone(o.UID)
+			}
+			p.node("a", "4")
+			p.node("b", "4")
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			one, two := p.pod("g0", "3", inGroup("ring"), online(1)), p.pod("g1", "3", inGroup("ring"), online(1))
+			p.settle()
+			at := p.take()
+			p.bound(one, at["g0"])
+			p.bound(two, at["g1"])
+			high := p.pod("high", "3", online(10))
+			p.settle()
+			p.c.podGone(high.UID) // nobody wants the room any more
+			for range 30 {
+				p.now = p.now.Add(time.Minute)
+				p.c.tick(p.now)
+				p.settle()
+			}
+			if !slices.Equal(evicted, c.evicted) {
+				t.Errorf("evicted %v, want %v", evicted, c.evicted)
+			}
+			if x := p.c.preempt; len(x.takenBy) != 0 || len(x.rests) != 0 {
+				t.Errorf("half an hour later %d pods are still to go, after %d requests", len(x.takenBy), asked)
 			}
 		})
 	}
