@@ -179,6 +179,15 @@ func (s *stage) drain(l *Loan) {
 	s.see(d)
 }
 
+// recalled plays a loan up to the end of its notice.
+func (s *stage) recalled() *Loan {
+	s.lend()
+	l := s.recall()
+	s.pass(2 * time.Minute)
+	s.drain(l)
+	return l
+}
+
 func (s *stage) request(verb, resource string, ref Ref, code int) {
 	s.ids++
 	s.see(Request{ID: fmt.Sprint(s.ids), User: controllers, Verb: verb, Resource: resource, Ref: ref, Code: code, Text: "the API server's answer"})
@@ -212,10 +221,7 @@ func (s *stage) broken() []string {
 func TestAGoodDayHasNoFindings(t *testing.T) {
 	for name, play := range map[string]func(s *stage){
 		"a loan goes and comes home at its deadline": func(s *stage) {
-			s.lend()
-			l := s.recall()
-			s.pass(2 * time.Minute)
-			s.drain(l)
+			s.recalled()
 			s.evict("w1", 201)
 			s.pass(step)
 			s.home()
@@ -360,10 +366,7 @@ func TestAGoodDayHasNoFindings(t *testing.T) {
 			s.pass(10 * time.Minute)
 		},
 		"a refusal that the loan names": func(s *stage) {
-			s.lend()
-			l := s.recall()
-			s.pass(2 * time.Minute)
-			s.drain(l)
+			l := s.recalled()
 			d := s.loan("Draining")
 			d.Deadline, d.Conditions = l.Deadline, []Condition{{"Forced", "True", "BudgetRefused", "PodDisruptionBudget lab/pdb refuses the eviction of lab/w1"}}
 			s.see(d)
@@ -510,10 +513,7 @@ var faults = []planted{
 		s.pass(time.Minute)
 	}, "lab/w9"},
 	{ruleSide, "an offline pod stays after the return", func(s *stage) {
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		s.recalled()
 		s.pass(step)
 		s.see(s.share("online", "", 2), s.loan("Returned"), s.node("n2"))
 		s.pass(time.Minute)
@@ -584,10 +584,7 @@ var faults = []planted{
 	}, "shop/web-3"},
 	{ruleWait, "room that came home stays shut", func(s *stage) {
 		s.fill()
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		s.recalled()
 		s.pass(step)
 		s.see(Gone{s.work("w1", "n2")}, s.share("online", "", 2), s.loan("Returned"), s.node("n2"), s.web("web-3", ""))
 		s.pass(90 * time.Second)
@@ -682,10 +679,7 @@ var faults = []planted{
 	}, "shop/web"},
 
 	{ruleStuck, "a loan that stays Draining", func(s *stage) {
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		s.recalled()
 		s.pass(22 * time.Minute)
 	}, "loan l1"},
 	{ruleStuck, "a loan that stays Noticed after its deadline", func(s *stage) {
@@ -694,10 +688,7 @@ var faults = []planted{
 		s.pass(6 * time.Minute)
 	}, "loan l1"},
 	{ruleStuck, "a loan that is never forgotten", func(s *stage) {
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		s.recalled()
 		s.pass(step)
 		s.see(Gone{s.work("w1", "n2")}, s.share("online", "", 2), s.loan("Returned"), s.node("n2"))
 		s.pass(16 * time.Minute)
@@ -724,17 +715,11 @@ var faults = []planted{
 	}, "controller"},
 
 	{ruleTold, "a budget refuses and nobody says so", func(s *stage) {
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		s.recalled()
 		s.during(2*time.Minute, func() { s.evict("w1", 429) })
 	}, "lab/w1"},
 	{ruleTold, "two budgets answer 500", func(s *stage) {
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		l := s.recalled()
 		d := s.loan("Draining")
 		d.Deadline, d.Conditions = l.Deadline, []Condition{{"Clean", "False", "Waiting", "1 pod is on the parcel"}}
 		s.see(d)
@@ -762,10 +747,7 @@ func TestRefusalsThatAreReported(t *testing.T) {
 	} {
 		s := newStage(t)
 		s.pass(time.Minute)
-		s.lend()
-		l := s.recall()
-		s.pass(2 * time.Minute)
-		s.drain(l)
+		l := s.recalled()
 		d := s.loan("Draining")
 		d.Deadline, d.Conditions = l.Deadline, []Condition{c.condition}
 		s.see(d)

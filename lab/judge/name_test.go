@@ -13,10 +13,7 @@ func TestAPodOfTheSameName(t *testing.T) {
 		object string // of a finding of rule eviction; empty for none
 	}{
 		"the one that went was evicted rightly, and its successor at home is too": {func(s *stage) {
-			s.lend()
-			l := s.recall()
-			s.pass(2 * time.Minute)
-			s.drain(l)
+			s.recalled()
 			s.evict("w1", 201)
 			s.pass(step)
 			s.see(Gone{s.work("w1", "n2")})
@@ -28,10 +25,7 @@ func TestAPodOfTheSameName(t *testing.T) {
 			s.pass(step)
 		}, "lab/w1"},
 		"an online one of the name is evicted": {func(s *stage) {
-			s.lend()
-			l := s.recall()
-			s.pass(2 * time.Minute)
-			s.drain(l)
+			s.recalled()
 			s.evict("w1", 201)
 			s.pass(step)
 			s.see(Gone{s.work("w1", "n2")})
@@ -56,10 +50,7 @@ func TestAPodOfTheSameName(t *testing.T) {
 			s.pass(step)
 		}, ""},
 		"it went and came within the step in which it was evicted": {func(s *stage) {
-			s.lend()
-			l := s.recall()
-			s.pass(2 * time.Minute)
-			s.drain(l)
+			s.recalled()
 			s.pass(step)
 			s.evict("w1", 201)
 			s.see(Gone{s.work("w1", "n2")})

@@ -76,22 +76,8 @@ func TestSeriesOfOnePod(t *testing.T) {
 func TestHeavyNamespaceIsAskedAlone(t *testing.T) {
 	for _, namespaces := range []int{1, 3, 60} {
 		t.Run(fmt.Sprint(namespaces), func(t *testing.T) {
-			var script strings.Builder
-			script.WriteString("load 15s\n")
-			var services []fleet.Service
-			workload := func(namespace string, containers int) {
-				fmt.Fprintf(&script, "  kube_pod_owner{namespace=%q, pod=\"db-0\", owner_kind=\"StatefulSet\", owner_name=\"db\", owner_is_controller=\"true\", instance=\"ksm-0\"} 1x80\n", namespace)
-				for k := range containers {
-					fmt.Fprintf(&script, "  container_cpu_usage_seconds_total{namespace=%q, pod=\"db-0\", container=\"c%d\", cpu=\"total\"} 0+3x80\n", namespace, k)
-				}
-				services = append(services, fleet.Service{ID: fleet.ServiceID(namespace + "/db"), Target: fleet.Name{Namespace: namespace, Name: "db"}, TargetKind: "StatefulSet",
-					Pods: []fleet.Pod{{Name: fleet.Name{Namespace: namespace, Name: "db-0"}, Ready: true}}})
-			}
-			workload("bad", 50)
-			for i := range namespaces {
-				workload(fmt.Sprintf("good-%02d", i), 1)
-			}
-			p := newProm(t, script.String(), 1e6)
+			script, services := oneBadTenant(50, namespaces)
+			p := newProm(t, script, 1e6)
 			heals := false
 			asked := 0
 			p.intercept(func(_ http.ResponseWriter, r *http.Request) bool {

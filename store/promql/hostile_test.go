@@ -134,22 +134,8 @@ func TestRefusedNamespace(t *testing.T) {
 	}{{1, 1000, 15 * time.Second}, {3, 1000, 15 * time.Second}, {60, 1000, 15 * time.Second}, {3, 2500, 0}, {60, 2500, 0}} {
 		namespaces := c.namespaces
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			var script strings.Builder
-			script.WriteString("load 15s\n")
-			var services []fleet.Service
-			workload := func(namespace string, containers int) {
-				fmt.Fprintf(&script, "  kube_pod_owner{namespace=%q, pod=\"db-0\", owner_kind=\"StatefulSet\", owner_name=\"db\", owner_is_controller=\"true\", instance=\"ksm-0\"} 1x60\n", namespace)
-				for k := range containers {
-					fmt.Fprintf(&script, "  container_cpu_usage_seconds_total{namespace=%q, pod=\"db-0\", container=\"c%d\", cpu=\"total\"} 0+3x60\n", namespace, k)
-				}
-				services = append(services, fleet.Service{ID: fleet.ServiceID(namespace + "/db"), Target: fleet.Name{Namespace: namespace, Name: "db"}, TargetKind: "StatefulSet",
-					Pods: []fleet.Pod{{Name: fleet.Name{Namespace: namespace, Name: "db-0"}, Ready: true}}})
-			}
-			workload("bad", c.containers)
-			for i := range namespaces {
-				workload(fmt.Sprintf("good-%02d", i), 1)
-			}
-			p := newProm(t, script.String(), 3000)
+			script, services := oneBadTenant(c.containers, namespaces)
+			p := newProm(t, script, 3000)
 			// Two CPU samples a cell of an hour of one namespace's raw history are few, those of a thousand containers are too many.
 			h := p.history(Options{Step: 5 * time.Minute, ScrapeInterval: c.interval})
 			now := at(15 * time.Minute)
@@ -192,4 +178,23 @@ func TestRefusedNamespace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// oneBadTenant is a service of one pod in the namespace bad, with some containers, and one of one container in each of some other namespaces, for twenty minutes.
+func oneBadTenant(containers, good int) (script string, services []fleet.Service) {
+	var b strings.Builder
+	b.WriteString("load 15s\n")
+	workload := func(namespace string, containers int) {
+		fmt.Fprintf(&b, "  kube_pod_owner{namespace=%q, pod=\"db-0\", owner_kind=\"StatefulSet\", owner_name=\"db\", owner_is_controller=\"true\", instance=\"ksm-0\"} 1x80\n", namespace)
+		for k := range containers {
+			fmt.Fprintf(&b, "  container_cpu_usage_seconds_total{namespace=%q, pod=\"db-0\", container=\"c%d\", cpu=\"total\"} 0+3x80\n", namespace, k)
+		}
+		services = append(services, fleet.Service{ID: fleet.ServiceID(namespace + "/db"), Target: fleet.Name{Namespace: namespace, Name: "db"}, TargetKind: "StatefulSet",
+			Pods: []fleet.Pod{{Name: fleet.Name{Namespace: namespace, Name: "db-0"}, Ready: true}}})
+	}
+	workload("bad", containers)
+	for i := range good {
+		workload(fmt.Sprintf("good-%02d", i), 1)
+	}
+	return b.String(), services
 }

@@ -7,9 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/springtide/springtide/scheduler/host"
 )
@@ -17,16 +14,7 @@ import (
 // TestAGangIsJudgedTogether: pods that are judged together share the claim that is reserved for the first of them, and no device twice; others do not. What one gives back
 // the others still hold, and once all did, another pod has it.
 func TestAGangIsJudgedTogether(t *testing.T) {
-	client := fake.NewClientset(gadgets()...)
-	o := host.PluginOptions{Client: client, Informers: informers.NewSharedInformerFactory(client, 0)}
-	j, err := newJudge(t.Context(), o, devices{claims: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Informers.Start(t.Context().Done())
-	o.Informers.WaitForCacheSync(t.Context().Done())
-	cache.WaitForCacheSync(t.Context().Done(), j.synced...)
-	j.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n0", UID: "n0"}}) // it has one device
+	j, _ := judgeOf(t, gadgets(), "n0") // it has one device
 	pod := func(name, namespace string) *corev1.Pod {
 		claim := "wanted"
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}, Spec: corev1.PodSpec{

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -45,13 +46,9 @@ func inRing(name string, claim corev1.PodResourceClaim, made string) *corev1.Pod
 	return p
 }
 
-// claimsJudge is a judge that has read some claims, with the nodes n0 and n1.
-func claimsJudge(t *testing.T, claims ...*resourceapi.ResourceClaim) (*Judge, *fake.Clientset) {
+// judgeOf is a judge of claims that has read some objects, with some nodes.
+func judgeOf(t *testing.T, objects []runtime.Object, nodes ...string) (*Judge, *fake.Clientset) {
 	t.Helper()
-	objects := gadgets()
-	for _, c := range claims {
-		objects = append(objects, c)
-	}
 	client := fake.NewClientset(objects...)
 	o := host.PluginOptions{Client: client, Informers: informers.NewSharedInformerFactory(client, 0)}
 	j, err := newJudge(t.Context(), o, devices{claims: true})
@@ -61,9 +58,20 @@ func claimsJudge(t *testing.T, claims ...*resourceapi.ResourceClaim) (*Judge, *f
 	o.Informers.Start(t.Context().Done())
 	o.Informers.WaitForCacheSync(t.Context().Done())
 	cache.WaitForCacheSync(t.Context().Done(), j.synced...)
-	for _, n := range []string{"n0", "n1"} {
+	for _, n := range nodes {
 		j.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n, UID: types.UID(n)}})
 	}
+	return j, client
+}
+
+// claimsJudge is a judge that has read some claims, with the nodes n0 and n1.
+func claimsJudge(t *testing.T, claims ...*resourceapi.ResourceClaim) (*Judge, *fake.Clientset) {
+	t.Helper()
+	objects := gadgets()
+	for _, c := range claims {
+		objects = append(objects, c)
+	}
+	j, client := judgeOf(t, objects, "n0", "n1")
 	wanted := claims[0].Name
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) { // claims and slices reach the plugin on ways of their own
 		p := inRing("probe", corev1.PodResourceClaim{Name: "c", ResourceClaimName: &wanted}, "")
