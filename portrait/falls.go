@@ -25,6 +25,13 @@ func (f *Falls) within(n int) float64 {
 // known reports whether history shows a fall.
 func (f *Falls) known() bool { return f[0] > 0 }
 
+// young reports whether a portrait knows no season yet.
+func (p *Portrait) young() bool { return p.Quality.Points < p.Quality.Needed }
+
+// doubts reports whether a fall that history does not explain may be a fault. A young portrait has seen few falls, perhaps no night: it doubts those that are never
+// usual.
+func (p *Portrait) doubts(f Fall) bool { return !p.young() || f.Fell > mostUsual }
+
 // Fall is a fall that history does not explain.
 type Fall struct {
 	// Top is the load that it fell from, Ago how long before the judged sample that was measured.
@@ -35,16 +42,14 @@ type Fall struct {
 }
 
 // FallFrom judges a live load against the history of a portrait: whether it lies lower than the falls of history explain, looking back as far as
-// reach. A portrait that knows neither a fall nor a season has nothing to compare with.
+// reach.
 func (p *Portrait) FallFrom(load float64, at time.Time, reach time.Duration) (Fall, bool) {
-	if !p.FastestFalls.known() && p.Quality.Points < p.Quality.Needed {
-		return Fall{}, false
-	}
 	seen := p.Quality.LastSample
 	if p.Hold.Quarantined() {
 		seen = p.Hold.Since // what came since is in doubt, and is no level to fall from
 	}
-	return p.fallOf(load, p.Level, reach, at, at.Sub(seen), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
+	f, fell := p.fallOf(load, p.Level, reach, at, at.Sub(seen), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
+	return f, fell && (p.FastestFalls.known() || p.doubts(f))
 }
 
 // fallOf compares a load with what was measured before it. A lone spike is no level to fall from, and small values have no falls. After a silence

@@ -97,25 +97,22 @@ type suspects struct {
 	now, faultEnd, judged int
 }
 
-// held reports whether a step is in doubt: nothing from it on may be learned yet. A portrait without a season has no history to compare with: there only CPU that no
-// machine can have given is in doubt. A second fall after one that was eased is a doubt of its own, and so is a rise.
+// held reports whether a step is in doubt: nothing from it on may be learned yet. A portrait without a season has little history to compare with: there
+// only what is never usual is in doubt, CPU that no machine can have given and a load that falls to less than a tenth. A second fall after one that was eased is a
+// doubt of its own, and so is a rise.
 func (s *suspects) held(i, n int) bool {
 	s.now = i
 	h := &s.p.Hold
-	young := s.p.Quality.Points < s.p.Quality.Needed
-	switch {
-	case i < s.judged:
+	if i < s.judged {
 		return false
-	case young && !h.Rise && !s.beyond(i):
-		*h = Hold{}
-		return false
-	case h.Eased && (s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor):
+	}
+	if h.Eased && (s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor) {
 		*h = Hold{}
 	}
 	if !h.Quarantined() {
-		if top, fell := s.fell(i); fell && !young {
-			*h = h.next(s.time(i), top, false)
-		} else if base, rose := s.rose(i); rose && !s.served(i) {
+		if f, fell := s.fell(i); fell && s.p.doubts(f) {
+			*h = h.next(s.time(i), f.Top, false)
+		} else if base, rose := s.rose(i); rose && !s.served(i) && (!s.p.young() || s.beyond(i)) {
 			*h = h.next(s.time(i), base, true)
 		} else {
 			return false
@@ -213,13 +210,12 @@ func (s *suspects) at(i int) float64 {
 
 // fell reports whether the load of a step lies lower than the falls of history explain. The end of a flash crowd is fast too, but it ends
 // where the load usually is, and the verdict says so a step later. The step in which a fault begins is a mean of both and may look usual alone.
-func (s *suspects) fell(i int) (top float64, fell bool) {
+func (s *suspects) fell(i int) (Fall, bool) {
 	y := s.at(i)
 	if !(y >= 0) {
-		return 0, false
+		return Fall{}, false
 	}
-	f, fell := s.p.fallOf(y, s.l.Level(), fallReach, s.time(i), s.time(i).Sub(s.p.Quality.LastSample), func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
-	return f.Top, fell
+	return s.p.fallOf(y, s.l.Level(), fallReach, s.time(i), s.time(i).Sub(s.p.Quality.LastSample), func(ago time.Duration) float64 { return s.at(i - int(ago/s.p.Step)) })
 }
 
 // fellAgain reports whether the load of a step lies lower than history explains against what was measured since the fall that is held.

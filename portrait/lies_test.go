@@ -88,6 +88,10 @@ func TestLiesOfAnyShapeTeachNothing(t *testing.T) {
 		"a hundred times, without a season":                {turns(h, 100), 40 * m, 1},
 		"a hundred times for a night, without a season":    {turns(h, 100), 8 * h, 1},
 		"a thousand times and a hundredth, with no season": {first(1000, 30*m, 100), h, 1},
+		"a hundredth, without a season":                    {turns(h, 0.01), 40 * m, 1},
+		"a fiftieth for an hour, without a season":         {turns(h, 0.02), h, 1},
+		"nothing but zeros, without a season":              {turns(h, 0), 30 * m, 1},
+		"a hundredth by turns with the truth, no season":   {turns(5*m, 0.01, 1), h, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
