@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
@@ -81,6 +82,7 @@ var ofHowto = []shown{
 	{command: "springtide pools", want: `(?m)^web +Online +Observe +1 `},
 	{command: "springtide explain node NODE", want: `(?s)NODE.*web`},
 	{command: `springtide recall NODE --reason "the pool goes back to Observe"`, want: `Node NODE: nothing of it is lent`},
+	{command: "kubectl create namespace train", want: `Namespace/train created`},
 	{command: "springtide validate -f train.yaml", want: `object`},
 	{command: "kubectl apply -f train.yaml", want: `(?s)Job/bert applied.*ElasticJob/bert applied`},
 	{command: "springtide jobs -n train", want: `(?m)^bert +Low +\d+/[1-9]`},
@@ -89,6 +91,11 @@ var ofHowto = []shown{
 	{command: "kubectl apply -f quota.yaml", want: `CapacityQuota/train applied`},
 	{command: "springtide quotas", want: `(?m)^train `},
 	{command: "springtide explain quota train", want: `(?s)train.*guaranteed cpu=40`},
+	{command: "springtide validate -f sale.yaml", want: `(?m)^1 object`},
+	{command: "springtide festival check -f sale.yaml", want: `(?s)^Plan sale.*Demand against supply`},
+	{command: "springtide festival apply -f sale.yaml --approve", want: `FestivalPlan sale applied; approved: true`},
+	{command: "springtide festival status -f sale.yaml", want: `(?s)^Plan sale.*Waiting, approved: true.*shop/cart +150 % of the load`},
+	{command: "kubectl delete festivalplan sale", want: `FestivalPlan/sale deleted`},
 	{command: `springtide freeze --reason "INC-1234"`, want: `frozen: INC-1234`},
 	{command: "springtide thaw", want: `thawed; it was frozen: INC-1234`},
 	{command: "springtide pause shop/cart", want: `pause None -> All`},
@@ -218,7 +225,7 @@ func (r *reader) meet(c pages.Shown, s *shown) {
 // changes reports whether a command is not one to ask again.
 func changes(command string) bool {
 	w := pages.Words(command)
-	return slices.Contains([]string{"recall", "adopt", "release", "freeze", "thaw", "pause", "resume", "apply", "label", "validate"}, w[1])
+	return slices.Contains([]string{"recall", "adopt", "release", "freeze", "thaw", "pause", "resume", "apply", "label", "validate", "create", "delete"}, w[1])
 }
 
 // run types one command and returns what it printed.
@@ -348,6 +355,16 @@ func (r *reader) kubectl(w []string) (string, error) {
 			out += fmt.Sprintf("%s/%s applied\n", kind.Kind, u.GetName())
 		}
 		return out, nil
+	case w[0] == "create" && len(w) == 3 && w[1] == "namespace":
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": w[2]}}}
+		_, err := dyn.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Create(ctx, u, metav1.CreateOptions{})
+		return fmt.Sprintf("Namespace/%s created\n", w[2]), err
+	case w[0] == "delete" && len(w) == 3 && w[1] == "festivalplan":
+		m, err := mapper.RESTMapping(schema.GroupKind{Group: "springtide.dev", Kind: "FestivalPlan"})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("FestivalPlan/%s deleted\n", w[2]), dyn.Resource(m.Resource).Delete(ctx, w[2], metav1.DeleteOptions{})
 	case w[0] == "label" && len(w) == 4:
 		gvk, err := mapper.KindFor(corev1.SchemeGroupVersion.WithResource(w[1]))
 		if err != nil {
@@ -365,7 +382,7 @@ func (r *reader) kubectl(w []string) (string, error) {
 	return "", fmt.Errorf("the test does not know kubectl %s", strings.Join(w, " "))
 }
 
-// ownCluster makes what the reader of the how-to pages has: two Deployments, an HPA on one of them, a namespace for jobs, and a machine that is in no pool.
+// ownCluster makes what the reader of the how-to pages has: two Deployments, an HPA on one of them, and a machine that is in no pool.
 func (r *reader) ownCluster() {
 	r.t.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", r.kubeconfig)
@@ -379,10 +396,8 @@ func (r *reader) ownCluster() {
 			r.t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"shop", "train"} {
-		if _, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-			must(nil, err)
-		}
+	if _, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		must(nil, err)
 	}
 	for _, name := range []string{"cart", "mail"} {
 		labels, replicas := map[string]string{"app": name}, int32(4)

@@ -213,7 +213,7 @@ func checkout() (string, error) {
 
 // hints are commands that show the running world from another terminal.
 func (o *demoOptions) hints(w *world.World) []string {
-	env := "export KUBECONFIG=" + w.Plane().Kubeconfig()
+	env := "export KUBECONFIG=" + w.Plane().ShortKubeconfig()
 	if o.world.Springtide == "" {
 		return []string{env, "kubectl get nodes", "kubectl get deployments -A", "kubectl get jobs -A"}
 	}

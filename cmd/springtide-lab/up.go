@@ -60,7 +60,7 @@ func up() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "logs in", p.Logs(), "· Ctrl-C ends it")
-			fmt.Fprintf(os.Stdout, "export KUBECONFIG=%s\n", p.Kubeconfig())
+			fmt.Fprintf(os.Stdout, "export KUBECONFIG=%s\n", p.ShortKubeconfig())
 			return p.Wait(cmd.Context())
 		},
 	}

@@ -159,7 +159,7 @@ var present = time.Date(2026, 11, 20, 10, 35, 0, 0, time.UTC)
 // run runs a verb against the world and returns what it printed, its error and what it wrote.
 func (w *world) run(args ...string) string {
 	connect := func(*cliOptions) (*clients, error) {
-		return &clients{namespace: "shop", core: w.core, dyn: w.dyn, now: func() time.Time { return present },
+		return &clients{namespace: "shop", core: w.core, dyn: w.dyn, clocks: stoppedAt(present),
 			giveBack: func(_ context.Context, hpa fleet.Name) error {
 				w.written = append(w.written, "give back "+hpa.String())
 				return nil
@@ -276,4 +276,10 @@ func TestForgetAgent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stoppedAt are clocks that stand.
+func stoppedAt(t time.Time) clocks {
+	stands := func() time.Time { return t }
+	return clocks{now: stands, at: func(t time.Time) time.Time { return t }, wall: stands}
 }

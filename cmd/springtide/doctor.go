@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ func newDoctorCommand(o *cliOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, namespaceLabel: label, http: reach, cluster: own.cluster(), store: o.store}
+			d := &doctor{c: c, namespace: o.namespace, prometheus: prometheus, namespaceLabel: label, http: reach, cluster: own.cluster(), store: cmp.Or(o.store, c.store)}
 			d.examine(cmd.Context(), doctorChecks())
 			return d.print(cmd.OutOrStdout(), o.output)
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube"
 )
 
 // checkMachines looks whether pools of both classes pick machines, and whether any machine is picked twice.
@@ -79,12 +80,9 @@ func (d *doctor) poolsAndNodes(ctx context.Context) ([]v1alpha1.CapacityPool, []
 // topologies is the API by which machines tell their cells.
 const topologies = "topology.node.k8s.io/v1alpha2"
 
-// agentSilence is how long an agent may be silent before it counts as gone: several times the renewal of a Lease.
-const agentSilence = time.Minute
-
-// agentAlive reports whether the agent that writes a Lease shows life.
+// agentAlive reports whether the agent that writes a Lease shows life: for as long as the Lease itself says, as the controller judges it.
 func agentAlive(l *coordinationv1.Lease, now time.Time) bool {
-	return l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) < agentSilence
+	return l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) <= kube.AgentTerm(l)
 }
 
 // checkAgents looks for agents and topology where a pool lends sockets: a machine that never had an agent is lent whole, one whose agent is
@@ -100,7 +98,7 @@ func checkAgents(ctx context.Context, d *doctor) error {
 	}
 	alive := map[string]bool{}
 	for i := range leases.Items {
-		alive[leases.Items[i].Name] = agentAlive(&leases.Items[i], d.c.now())
+		alive[leases.Items[i].Name] = agentAlive(&leases.Items[i], d.c.wall())
 	}
 	sockets := map[string]bool{}
 	for i := range all {

@@ -38,7 +38,7 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		switch name := p.Namespace + "/" + p.Name; {
-		case len(p.Spec.SchedulingGates) > 0 || p.DeletionTimestamp != nil || d.c.now().Sub(p.CreationTimestamp.Time) <= lookedAtWithin:
+		case len(p.Spec.SchedulingGates) > 0 || p.DeletionTimestamp != nil || d.c.wall().Sub(p.CreationTimestamp.Time) <= lookedAtWithin:
 		case !judged(p):
 			untouched[p.Spec.SchedulerName] = append(untouched[p.Spec.SchedulerName], name)
 		case p.Spec.SchedulerName == v1alpha1.SchedulerName && len(held) == 0:
@@ -117,7 +117,7 @@ func schedulerHolders(ctx context.Context, c *clients, namespace string) ([]held
 		if !strings.HasPrefix(l.Name, v1alpha1.SchedulerLeasePrefix) || l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" || l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
 			continue
 		}
-		if age := c.now().Sub(l.Spec.RenewTime.Time); age.Seconds() < float64(*l.Spec.LeaseDurationSeconds) {
+		if age := c.wall().Sub(l.Spec.RenewTime.Time); age.Seconds() < float64(*l.Spec.LeaseDurationSeconds) {
 			n, _ := strconv.Atoi(l.Labels[v1alpha1.LabelPartitions]) // zero where there is none: it has just begun
 			out = append(out, heldLease{l.Name, *l.Spec.HolderIdentity, n})
 		}

@@ -49,11 +49,11 @@ func lastSeen(e *corev1.Event) *metav1.Time {
 	return &e.CreationTimestamp
 }
 
-func (p *page) events(events []corev1.Event) {
+func (p *page) events(c clocks, events []corev1.Event) {
 	rows := make([][]string, len(events))
 	for i := range events {
 		e := &events[i]
-		rows[i] = []string{stamp(lastSeen(e)), e.Type, e.Reason, number(max(e.Count, 1)), e.Message}
+		rows[i] = []string{c.stamped(lastSeen(e).Time), e.Type, e.Reason, number(max(e.Count, 1)), e.Message}
 	}
 	p.table("Events", "", []string{"LAST SEEN", "TYPE", "REASON", "TIMES", "MESSAGE"}, rows)
 }

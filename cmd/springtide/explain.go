@@ -115,7 +115,7 @@ func (e *explanation) ground(ctx context.Context, o *cliOptions, c *clients, kin
 	if e.Events, err = eventsOf(ctx, c, kind, name); err != nil {
 		return err
 	}
-	e.page.events(e.Events)
+	e.page.events(c.clocks, e.Events)
 	m, done, err := o.remember(ctx, c)
 	if err == nil {
 		defer done()

@@ -151,7 +151,7 @@ func agentText(ctx context.Context, c *clients, namespace, node string, share *v
 	case lease.Spec.RenewTime == nil:
 		return "an agent's Lease that was never renewed"
 	}
-	return "last sign of life " + stamp(&metav1.Time{Time: lease.Spec.RenewTime.Time})
+	return "last sign of life " + c.stamped(lease.Spec.RenewTime.Time)
 }
 
 func marksText(node *corev1.Node) string {

@@ -54,19 +54,17 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p.add("Requests", "%s", requestsText(s.Spec.RequestsMode, st.Recommendation))
 	p.add("Last two weeks", "%s", summaryText(st.Summary))
 	p.add("Last change", "%s", stamp(st.LastScaleTime))
-	if err := p.windows(ctx, o, s.Spec.Windows, c.now()); err != nil {
-		return nil, err
-	}
+	p.windows(s.Spec.Windows, c.now())
 	p.conditions(st.Conditions)
 	e := &explanation{page: p, Object: s}
 	return e, e.ground(ctx, o, c, "ElasticService", name)
 }
 
-// ageText says when a status was seen, and how long ago that is where it is more than one cycle: by the clock of this machine.
+// ageText says when a status was seen, and how long ago that is where it is more than one cycle.
 func ageText(at *metav1.Time, now time.Time) string {
 	switch age := now.Sub(at.Time).Round(time.Second); {
 	case age >= 24*time.Hour:
-		return fmt.Sprintf("%s, more than a day before this machine's clock: no controller runs, or it has a clock of its own", stamp(at))
+		return fmt.Sprintf("%s, more than a day ago: no controller writes here; springtide doctor says why", stamp(at))
 	case age > 30*time.Second:
 		return fmt.Sprintf("%s, %s ago; what an operator acts on is written at once, plain changes within ten minutes, small scales within two hours", stamp(at), age)
 	}
@@ -237,19 +235,8 @@ func summaryText(s *v1alpha1.SummaryStatus) string {
 		s.CoreHours, s.ViolationMinutes, s.CoreHoursStatic, s.ViolationMinutesStatic, s.Verdict)
 }
 
-// windows says of each window whether it is open, and when it opens next: as of the last cycle where the controller's store tells it, which
-// is right for a virtual clock and for a store that is read later too, else by the clock of this machine.
-func (p *page) windows(ctx context.Context, o *cliOptions, ws []v1alpha1.Window, now time.Time) error {
-	title := "Windows"
-	if o.store != "" && len(ws) > 0 {
-		at, err := lastCycle(ctx, o.store)
-		if err != nil {
-			return err
-		}
-		if !at.IsZero() {
-			now, title = at, "Windows at the last cycle, "+stamp(&metav1.Time{Time: at})
-		}
-	}
+// windows says of each window whether it is open, and when it opens next, by the clock that the controller uses.
+func (p *page) windows(ws []v1alpha1.Window, now time.Time) {
 	var rows [][]string
 	for i := range ws {
 		w := &ws[i]
@@ -265,8 +252,7 @@ func (p *page) windows(ctx context.Context, o *cliOptions, ws []v1alpha1.Window,
 		}
 		rows = append(rows, []string{w.Name, state, next, boundText(w.MinReplicas), boundText(w.MaxReplicas)})
 	}
-	p.table(title, "", []string{"NAME", "STATE", "NEXT START", "MIN", "MAX"}, rows)
-	return nil
+	p.table("Windows", "", []string{"NAME", "STATE", "NEXT START", "MIN", "MAX"}, rows)
 }
 
 func boundText(n *int32) string {

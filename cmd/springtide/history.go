@@ -44,16 +44,6 @@ func decisionsOf(ctx context.Context, m memory, kind string, name fleet.Name) ([
 	return out, nil
 }
 
-// lastCycle is the time of the newest cycle in the controller's store.
-func lastCycle(ctx context.Context, dsn string) (time.Time, error) {
-	s, err := openStore(ctx, dsn)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer s.Close()
-	return s.LastCycle(ctx)
-}
-
 // openStore opens the controller's store for reading: nothing is created, so that a slip in the path shows.
 func openStore(ctx context.Context, dsn string) (*store.Store, error) {
 	s, err := store.Open(ctx, dsn, store.Options{ReadOnly: true})

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +24,6 @@ import (
 // memory is what the controller remembers: its store, opened here or asked for through the read API.
 type memory interface {
 	About(ctx context.Context, kind, name string, n int) ([]store.Event, error)
-	LastCycle(ctx context.Context) (time.Time, error)
 	TidesOf(ctx context.Context, service fleet.ServiceID, n int) ([]forecast.Tide, error)
 	LoadPortraits(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, error)
 }
@@ -39,8 +37,8 @@ const (
 
 // remember opens the store that --store names, or a way to the controller's read API. What it returns is closed by the second value.
 func (o *cliOptions) remember(ctx context.Context, c *clients) (memory, func(), error) {
-	if o.store != "" {
-		s, err := openStore(ctx, o.store)
+	if dsn := cmp.Or(o.store, c.store); dsn != "" {
+		s, err := openStore(ctx, dsn)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -63,7 +63,7 @@ func (o *cliOptions) forgetAgent(cmd *cobra.Command, c *clients, node string) er
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read the Lease of the agent on %s: %w", node, err)
-	case leased && agentAlive(lease, c.now()):
+	case leased && agentAlive(lease, c.wall()):
 		return fmt.Errorf("the agent on %s shows life: uninstall it first, then forget it", node)
 	}
 	share, err := get[v1alpha1.NodeShare](ctx, c, shares, fleet.Name{Name: node})

@@ -61,8 +61,9 @@ type clients struct {
 	dyn       dynamic.Interface
 	// memory answers in place of the controller; tests put one in.
 	memory memory
-	// now is this machine's clock.
-	now func() time.Time
+	clocks
+	// store is where the controller keeps what it remembers, where the kubeconfig says so; --store comes first.
+	store string
 	// giveBack returns an adopted HPA to its owner.
 	giveBack func(context.Context, fleet.Name) error
 	// facts is the controller's view of the cluster.
@@ -243,6 +244,18 @@ func connect(o *cliOptions) (*clients, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("the context has no namespace: %w: give -n", err)}
 	}
+	raw, err := how.RawConfig()
+	if err != nil {
+		return nil, usageError{fmt.Errorf("no cluster: %w", err)}
+	}
+	lab, err := ofLab(&raw, o.context)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	times, err := clocksOf(lab)
+	if err != nil {
+		return nil, err
+	}
 	cfg.QPS, cfg.Burst, cfg.UserAgent = 50, 100, "springtide-cli"
 	core, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -252,7 +265,7 @@ func connect(o *cliOptions) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the client of our kinds: %w", err)
 	}
-	return &clients{config: cfg, namespace: namespace, core: core, dyn: dyn, now: time.Now,
+	return &clients{config: cfg, namespace: namespace, core: core, dyn: dyn, clocks: times, store: lab.Store,
 		giveBack: func(ctx context.Context, hpa fleet.Name) error {
 			cluster, err := observer(cfg)
 			if err != nil {

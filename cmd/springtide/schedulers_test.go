@@ -62,7 +62,7 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 			"no process of the bundled scheduler holds partition 1, 2 of 3: the nodes there get no pods"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &doctor{namespace: "springtide-system", c: &clients{core: fake.NewClientset(c.objects...), now: func() time.Time { return now },
+			d := &doctor{namespace: "springtide-system", c: &clients{core: fake.NewClientset(c.objects...), clocks: stoppedAt(now),
 				dyn: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds())}}
 			if err := checkSchedulers(context.Background(), d); err != nil {
 				t.Fatal(err)
@@ -106,7 +106,7 @@ func TestExplainAsksThePartitionOfThePod(t *testing.T) {
 				asked++
 				return true, c.answers[min(asked, len(c.answers))-1], nil
 			})
-			text, err := askScheduler(t.Context(), &clients{core: client, now: time.Now}, "springtide-system", fleet.Name{Namespace: "shop", Name: "cart"})
+			text, err := askScheduler(t.Context(), &clients{core: client, clocks: wallClocks()}, "springtide-system", fleet.Name{Namespace: "shop", Name: "cart"})
 			if !strings.Contains(text, c.want) || (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("%q, %v", text, err)
 			}

@@ -185,7 +185,7 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 		}
 		fmt.Fprintf(out, "CapacityPool %s: everything is recalled (watermarks %s -> 99/100 for now)\n", p.Name, before)
 	}
-	deadline := c.now().Add(u.timeout)
+	deadline := c.wall().Add(u.timeout)
 	last := -1
 	for {
 		var err error
@@ -200,7 +200,7 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 			fmt.Fprintf(out, "  %s still away\n", count(len(lent), "machine or socket"))
 			last = len(lent)
 		}
-		if !c.now().Before(deadline) {
+		if !c.wall().Before(deadline) {
 			var which []string
 			for i := range lent {
 				which = append(which, lent[i].Name+" "+lent[i].Status.Phase)
@@ -322,7 +322,7 @@ func (u *uninstall) stopAgents(ctx context.Context, out io.Writer, c *clients, _
 
 // awaitEnded waits until the pods of a component are gone.
 func (u *uninstall) awaitEnded(ctx context.Context, c *clients, namespace, component string) error {
-	deadline := c.now().Add(u.timeout)
+	deadline := c.wall().Add(u.timeout)
 	for {
 		left, err := c.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelComponent + "=" + component})
 		if err != nil {
@@ -331,7 +331,7 @@ func (u *uninstall) awaitEnded(ctx context.Context, c *clients, namespace, compo
 		if len(left.Items) == 0 {
 			return nil
 		}
-		if !c.now().Before(deadline) {
+		if !c.wall().Before(deadline) {
 			return fmt.Errorf("pod %s of the %s has not ended: to fix, end it and run this again", left.Items[0].Name, component)
 		}
 		if err := pauseFor(ctx, min(u.every, time.Second)); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -54,7 +55,7 @@ func newUpgradeCheckCommand(o *cliOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d := &doctor{c: c, namespace: o.namespace, store: o.store}
+			d := &doctor{c: c, namespace: o.namespace, store: cmp.Or(o.store, c.store)}
 			d.examine(cmd.Context(), checks)
 			return d.print(cmd.OutOrStdout(), o.output)
 		},

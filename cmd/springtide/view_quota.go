@@ -107,16 +107,14 @@ func explainQuota(ctx context.Context, o *cliOptions, c *clients, arg string) (*
 	for i, s := range q.Spec.Slices {
 		slices[i] = v1alpha1.Window{Name: s.Name + " (" + amountText(&s.Guarantee) + ")", Start: s.Start, Duration: s.Duration, TimeZone: s.TimeZone}
 	}
-	if err := p.windows(ctx, o, slices, c.now()); err != nil {
-		return nil, err
-	}
+	p.windows(slices, c.now())
 	p.conditions(st.Conditions)
 	// The journal keeps actions, and a quota takes none itself: what it cut is with its services and jobs.
 	e := &explanation{page: p, Object: q}
 	if e.Events, err = eventsOf(ctx, c, "CapacityQuota", name); err != nil {
 		return nil, err
 	}
-	p.events(e.Events)
+	p.events(c.clocks, e.Events)
 	return e, nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // The lab's clock protocol: JSON over HTTP on loopback.
 const (
-	NowPath  = "/v1/now"  // GET, answers an Answer
+	NowPath  = "/v1/now"  // GET, answers an Answer; without anchors, or with those after the first N for ?have=N
 	ParkPath = "/v1/park" // POST a ParkRequest, answers an Answer once the time has come
 )
 
@@ -54,6 +54,18 @@ type Remote struct {
 // NewRemote connects to the clock at a URL. The query "id" names this controller to the lab, as in http://127.0.0.1:9000?id=a; without
 // one it is "controller".
 func NewRemote(ctx context.Context, address string) (*Remote, error) {
+	r, err := remoteAt(address)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// remoteAt is the clock at a URL, which is not asked yet.
+func remoteAt(address string) (*Remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("clock %q: want http://HOST:PORT[?id=NAME]", address)
@@ -62,16 +74,12 @@ func NewRemote(ctx context.Context, address string) (*Remote, error) {
 	if id == "" {
 		id = "controller"
 	}
-	r := &Remote{
+	return &Remote{
 		base: "http://" + u.Host + strings.TrimSuffix(u.Path, "/"),
 		id:   id,
 		// No timeout: a park lasts as long as the lab needs.
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}},
-	}
-	if err := r.refresh(ctx); err != nil {
-		return nil, err
-	}
-	return r, nil
+	}, nil
 }
 
 // Now is the virtual time.

@@ -230,15 +230,20 @@ func (a *agents) forget(f *leaseFacts) {
 }
 
 func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {
-	f := &leaseFacts{header: headerOf(l), duration: defaultAgentLease, seen: time.Now()}
+	f := &leaseFacts{header: headerOf(l), duration: AgentTerm(l), seen: time.Now()}
 	if l.Spec.RenewTime != nil {
 		f.renewed = l.Spec.RenewTime.Time
 	}
 	f.holder, f.transitions = or(l.Spec.HolderIdentity, ""), int(or(l.Spec.LeaseTransitions, 0))
-	if l.Spec.LeaseDurationSeconds != nil {
-		f.duration = min(time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second, mostAgentLease)
-	}
 	return f
+}
+
+// AgentTerm is how long an agent counts as alive after a renewal of its Lease.
+func AgentTerm(l *coordinationv1.Lease) time.Duration {
+	if l.Spec.LeaseDurationSeconds == nil {
+		return defaultAgentLease
+	}
+	return min(time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second, mostAgentLease)
 }
 
 func (l *leaseFacts) alive(wall time.Time) bool {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -265,8 +267,13 @@ func (s *Server) answer(have int) clock.Answer {
 	return clock.Answer{Now: s.now, Anchors: slices.Clone(s.anchors[have:])}
 }
 
-func (s *Server) serveNow(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, s.answer(1<<30)) // anchors come with the parks, in order
+// serveNow answers without anchors, which come with the parks in order, unless a reader who never parks asks for them.
+func (s *Server) serveNow(w http.ResponseWriter, r *http.Request) {
+	have, err := strconv.Atoi(r.URL.Query().Get("have"))
+	if err != nil {
+		have = math.MaxInt
+	}
+	writeJSON(w, s.answer(have))
 }
 
 func (s *Server) servePark(w http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -16,10 +17,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/transport"
+
+	"github.com/springtide/springtide/internal/clock"
 )
 
 const (
@@ -42,6 +46,8 @@ type pki struct {
 	// token is the administrator's. Almost every request of the lab is the administrator's, and the API server verifies the chain of a client
 	// certificate for each request, where it remembers a token.
 	token string
+	// extensions of every context.
+	extensions map[string]runtime.Object
 }
 
 // keyPair is a certificate and its key, both PEM.
@@ -54,8 +60,15 @@ func (k keyPair) authInfo() *clientcmdapi.AuthInfo {
 
 // newPKI makes the authority, the certificate that all servers share, the key that signs service account tokens, and
 // the administrator's token and kubeconfig.
-func newPKI(dir, server string) (*pki, error) {
+func newPKI(dir, server string, lab *clock.Lab) (*pki, error) {
 	p := &pki{dir: filepath.Join(dir, "pki"), server: server, token: rand.Text()}
+	if lab != nil {
+		text, err := json.Marshal(lab)
+		if err != nil {
+			return nil, fmt.Errorf("write the lab's extension: %w", err)
+		}
+		p.extensions = map[string]runtime.Object{clock.LabExtension: &runtime.Unknown{Raw: text, ContentType: runtime.ContentTypeJSON}}
+	}
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the key directory: %w", err)
 	}
@@ -186,7 +199,7 @@ func (p *pki) config(server, user string, auth *clientcmdapi.AuthInfo) *clientcm
 	config := clientcmdapi.NewConfig()
 	config.Clusters["springtide-lab"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: p.caPEM()}
 	config.AuthInfos[user] = auth
-	config.Contexts["springtide-lab"] = &clientcmdapi.Context{Cluster: "springtide-lab", AuthInfo: user}
+	config.Contexts["springtide-lab"] = &clientcmdapi.Context{Cluster: "springtide-lab", AuthInfo: user, Extensions: p.extensions}
 	config.CurrentContext = "springtide-lab"
 	return config
 }

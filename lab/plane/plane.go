@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/springtide/springtide/internal/clock"
 )
 
 // The plane's components, in the order they start in.
@@ -42,6 +46,8 @@ type Options struct {
 	APIServerMemory string
 	// ExtraArgs are further arguments by component; they stand last, so they win over the plane's own.
 	ExtraArgs map[string][]string
+	// Lab, when set, stands in every kubeconfig of the plane, so that commands find the world's clock and store.
+	Lab *clock.Lab
 	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.
 	Progress func(string)
 }
@@ -56,6 +62,7 @@ type Plane struct {
 	parts    []*component
 	spawn    *spawner
 	gateway  *gateway
+	links    []string // that lead to the kubeconfig
 	progress func(string)
 	died     chan error
 	once     sync.Once
@@ -116,7 +123,7 @@ func (p *Plane) layOut(o Options, lab, kwok string) error {
 	if o.Scheduler == Springtide {
 		p.metrics = "http://" + l.address(portScheduler) + "/metrics"
 	}
-	if p.pki, err = newPKI(p.dir, "https://"+p.address); err != nil {
+	if p.pki, err = newPKI(p.dir, "https://"+p.address, o.Lab); err != nil {
 		return err
 	}
 	if err := l.writeConfigs(); err != nil {
@@ -189,6 +196,30 @@ func (p *Plane) run(ctx context.Context, parts []*component) error {
 
 // Kubeconfig is the path of a kubeconfig whose user may do everything.
 func (p *Plane) Kubeconfig() string { return p.pki.kubeconfig(adminUser) }
+
+// ShortKubeconfig is a path for people to type that leads to Kubeconfig: a link in the temporary directory, which goes with the plane. A name that is taken
+// by a lab which runs, or by another user, is left alone and the next one tried.
+func (p *Plane) ShortKubeconfig() string {
+	for i := range shortTries {
+		link := filepath.Join(os.TempDir(), "springtide-lab")
+		if i > 0 {
+			link += strconv.Itoa(i + 1)
+		}
+		if target, err := os.Readlink(link); err == nil {
+			if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
+				_ = os.Remove(link) // of a lab that was killed; where it is another user's, it stays and the link below fails
+			}
+		}
+		if len(link) < len(p.Kubeconfig()) && os.Symlink(p.Kubeconfig(), link) == nil {
+			p.links = append(p.links, link)
+			return link
+		}
+	}
+	return p.Kubeconfig()
+}
+
+// shortTries is how many short names are tried: as many labs side by side have one.
+const shortTries = 9
 
 // KubeconfigFor makes a user who belongs to the given groups and has no right but those RBAC gives, and returns the path
 // of a kubeconfig for that user.
@@ -272,6 +303,9 @@ func (p *Plane) Stop() error {
 		p.spawn.close()
 		if p.gateway != nil {
 			errs = append(errs, p.gateway.close())
+		}
+		for _, link := range p.links {
+			errs = append(errs, os.Remove(link))
 		}
 		if !p.keep {
 			errs = append(errs, os.RemoveAll(p.dir))

@@ -92,12 +92,12 @@ func (s *Screen) picture(v *world.View) []string {
 		out = append(out, "", lipgloss.NewStyle().Foreground(red).Bold(true).Render(fmt.Sprintf("  down on purpose: %v", v.Down)))
 	}
 	out = append(out, "", faint.Render("  Ctrl-C stops everything and prints the report so far. In another terminal:"))
-	for _, h := range s.Hints {
-		out = append(out, faint.Render("    "+h))
-	}
 	cut := lipgloss.NewStyle().MaxWidth(s.width()) // a line that wraps would push the picture off the screen
 	for i := range out {
 		out[i] = cut.Render(out[i])
+	}
+	for _, h := range s.Hints { // whole, since they are copied; they are the last lines, so one that wraps pushes nothing
+		out = append(out, faint.Render("    "+h))
 	}
 	return out
 }

@@ -104,6 +104,20 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestHintsAreWhole: what is there to be copied is not cut, however narrow the terminal or long the path.
+func TestHintsAreWhole(t *testing.T) {
+	for _, hint := range []string{"export KUBECONFIG=/tmp/springtide-lab", "bin/springtide services -A",
+		"export KUBECONFIG=/var/folders/xx/yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy/T/springtide-lab-1234567890/springtide-plane-1234567890/pki/admin.kubeconfig"} {
+		for _, width := range []int{30, 80, 100} {
+			s := &Screen{width: func() int { return width }, Hints: []string{hint}}
+			s.trails.add(at(0))
+			if got := plain(s.picture(at(time.Hour))); !strings.Contains(got, hint) {
+				t.Errorf("on %d columns %q is cut:\n%s", width, hint, got)
+			}
+		}
+	}
+}
+
 // TestIdle: lent machines without work are explained.
 func TestIdle(t *testing.T) {
 	v := at(6 * time.Hour)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/deploy/rules"
 	"github.com/springtide/springtide/fleet"
+	clockapi "github.com/springtide/springtide/internal/clock"
 	"github.com/springtide/springtide/lab/clock"
 	"github.com/springtide/springtide/lab/liar"
 	"github.com/springtide/springtide/lab/model"
@@ -267,6 +268,7 @@ func (w *World) recall(ctx context.Context) error {
 func (w *World) stand(ctx context.Context) error {
 	o := w.options.Plane
 	o.Dir, o.Keep, o.Progress = w.dir, w.options.Keep, w.options.Progress
+	o.Lab = &clockapi.Lab{Clock: w.clock.URL("reader"), Store: w.store}
 	if err := w.prepareJudge(&o); err != nil {
 		return err
 	}

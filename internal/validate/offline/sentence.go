@@ -141,7 +141,7 @@ func scalar(v any) (string, bool) {
 	return "", false
 }
 
-// examples show what belongs into fields that are required.
+// examples show what belongs into fields that are required: by kind and name where a name means another thing there, else by name.
 var examples = map[string]string{
 	"targetRef":             "{apiVersion: apps/v1, kind: Deployment, name: cart}",
 	"workloadRef":           "{apiVersion: batch/v1, kind: Job, name: train}",
@@ -160,7 +160,12 @@ var examples = map[string]string{
 	"duration":              "4h",
 	"timeZone":              "Asia/Shanghai",
 	"members":               "[{role: worker, min: 1, max: 8, workloadRef: {apiVersion: batch/v1, kind: Job, name: train}}]",
-	"lifts":                 "[{service: shop/cart, loadPercent: 150}]",
+	"lifts":                 "[{namespace: shop, service: cart, loadPercent: 150}]",
+	"service":               "cart",
+	"FestivalPlan.start":    `"2026-11-10T20:00:00Z"`,
+	"FestivalPlan.end":      `"2026-11-12T02:00:00Z"`,
+	"ElasticJob.apiVersion": "batch/v1",
+	"ElasticJob.kind":       "Job",
 	"apiVersion":            "apps/v1",
 	"kind":                  "Deployment",
 	"date":                  `"11-11"`,
@@ -173,11 +178,7 @@ func (d *Definition) missing(parent string, names []string) sentence {
 	at := d.at(parent)
 	shown := make([]string, len(names))
 	for i, n := range names {
-		example := examples[n]
-		if example == "" {
-			example = exampleOf(at, n)
-		}
-		shown[i] = n + ": " + example
+		shown[i] = n + ": " + d.example(at, n)
 	}
 	if len(names) == 1 {
 		path := names[0]
@@ -190,7 +191,11 @@ func (d *Definition) missing(parent string, names []string) sentence {
 	return sentence{parent, fmt.Sprintf("%s and %s are missing: add them, as in {%s}", strings.Join(names[:last], ", "), names[last], strings.Join(shown, ", "))}
 }
 
-func exampleOf(at *structuralschema.Structural, name string) string {
+// example shows a value that the schema accepts in a field: of an object, all that it requires.
+func (d *Definition) example(at *structuralschema.Structural, name string) string {
+	if text := cmp.Or(examples[d.Kind.Kind+"."+name], examples[name]); text != "" {
+		return text
+	}
 	if at != nil {
 		if p, ok := at.Properties[name]; ok {
 			switch p.Type {
@@ -199,13 +204,25 @@ func exampleOf(at *structuralschema.Structural, name string) string {
 			case "boolean":
 				return "true"
 			case "array":
-				return "[...]"
+				return "[" + d.required(p.Items) + "]"
 			case "object":
-				return "{...}"
+				return d.required(&p)
 			}
 		}
 	}
 	return "my-" + strings.ToLower(name)
+}
+
+// required shows an object with what it must have.
+func (d *Definition) required(s *structuralschema.Structural) string {
+	if s == nil || s.ValueValidation == nil {
+		return "{}"
+	}
+	parts := make([]string, len(s.ValueValidation.Required))
+	for i, name := range s.ValueValidation.Required {
+		parts[i] = name + ": " + d.example(s, name)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // at is the schema of a field; nil where there is none.
