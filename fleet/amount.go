@@ -41,12 +41,12 @@ type Resources struct {
 
 // Add returns r + o.
 func (r Resources) Add(o Resources) Resources {
-	return Resources{satAdd(r.CPU, o.CPU), satAdd(r.Memory, o.Memory), satAdd(r.GPU, o.GPU), satAdd(r.Pods, o.Pods)}
+	return Resources{SatAdd(r.CPU, o.CPU), SatAdd(r.Memory, o.Memory), SatAdd(r.GPU, o.GPU), SatAdd(r.Pods, o.Pods)}
 }
 
 // Sub returns r − o; results may be negative (a shortage).
 func (r Resources) Sub(o Resources) Resources {
-	return r.Add(Resources{satNeg(o.CPU), satNeg(o.Memory), satNeg(o.GPU), satNeg(o.Pods)})
+	return Resources{SatSub(r.CPU, o.CPU), SatSub(r.Memory, o.Memory), SatSub(r.GPU, o.GPU), SatSub(r.Pods, o.Pods)}
 }
 
 // Times returns n·r.
@@ -74,6 +74,12 @@ func (r Resources) Fits(room Resources) bool {
 
 // IsZero reports whether every amount is zero.
 func (r Resources) IsZero() bool { return r == Resources{} }
+
+// OnePod returns r as what one pod takes of a machine. Requests of the API server come with their pod already: it is counted once.
+func (r Resources) OnePod() Resources {
+	r.Pods = 1
+	return r
+}
 
 // Count returns how many times unit fits into r: the smallest quotient over the resources that unit asks for. A unit that asks for
 // nothing fits zero times, since counting it would be meaningless.
@@ -120,7 +126,8 @@ func (k Known[T]) Fresh(now time.Time, maxAge time.Duration) bool {
 	return k.OK && now.Sub(k.At) <= maxAge
 }
 
-func satAdd[T ~int64](a, b T) T {
+// SatAdd returns a + b, or the end of int64 that the sum is beyond.
+func SatAdd[T ~int64](a, b T) T {
 	s := a + b
 	switch {
 	case a > 0 && b > 0 && s < 0:
@@ -130,6 +137,9 @@ func satAdd[T ~int64](a, b T) T {
 	}
 	return s
 }
+
+// SatSub returns a − b in the same way.
+func SatSub[T ~int64](a, b T) T { return SatAdd(a, satNeg(b)) }
 
 func satNeg[T ~int64](a T) T {
 	if a == math.MinInt64 {

@@ -25,7 +25,7 @@ func TestArithmeticSaturates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b")
 		x, y := big.NewInt(a), big.NewInt(b)
-		if got, want := int64(satAdd(MilliCPU(a), MilliCPU(b))), exact(new(big.Int).Add(x, y)); got != want {
+		if got, want := int64(SatAdd(MilliCPU(a), MilliCPU(b))), exact(new(big.Int).Add(x, y)); got != want {
 			t.Fatalf("%d + %d = %d, want %d", a, b, got, want)
 		}
 		if got, want := int64(satMul(MilliCPU(a), b)), exact(new(big.Int).Mul(x, y)); got != want {

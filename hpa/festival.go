@@ -75,8 +75,7 @@ func (z *sizer) hour(row *HourRow, t *forecast.Tide) {
 		with = b.most
 		row.Cut = append(row.Cut, z.svc.ID)
 	}
-	one := z.svc.Request
-	one.Pods = 1
+	one := z.svc.Request.OnePod()
 	row.ReplicasWithout += int64(without)
 	row.ReplicasWith += int64(with)
 	row.Without = row.Without.Add(one.Times(int64(without)))

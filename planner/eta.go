@@ -350,7 +350,7 @@ func (e *estimate) held(k int) (all, atHome fleet.Resources, jobs int) {
 
 // unit is what one member takes of the machines that suit it best, with what it leaves unusable of them; false where it fits none.
 func (e *estimate) unit(mem *fleet.Member) (fleet.Resources, bool) {
-	unit, kinds := mem.Request.Add(fleet.Resources{Pods: 1}), e.any
+	unit, kinds := mem.Request.OnePod(), e.any
 	if mem.Stable {
 		kinds = e.stable
 	}

@@ -45,13 +45,16 @@ func (q *quotaBounds) shut(id fleet.TenantID, uses fleet.Resources, from, now ti
 func (e *estimate) never(st *staff, asks fleet.Resources) string {
 	id := st.grow.id
 	if x := e.quotas.ever.Refuse(id, asks); x != nil {
-		return fmt.Sprintf("it needs %s to begin, and %s", asks, limitText(id, x, fleet.Resources.String))
+		return fmt.Sprintf("it needs %s to begin, and %s", asks, limitText(id, x, x.Most.String(), keptText(x)))
 	}
 	for i, c := range e.quotas.classes {
 		n := e.parcels(st, c)
-		number := func(r fleet.Resources) string { return fmt.Sprint(r.Pods) }
-		if x := e.quotas.parcels[i].Refuse(id, fleet.Resources{Pods: n}); x != nil {
-			return fmt.Sprintf("it needs at least %d of parcels %s to begin, and %s", n, c, limitText(id, x, number))
+		if x := e.quotas.parcels[i].RefuseParcels(id, n); x != nil {
+			kept := ""
+			if x.KeptParcels > 0 {
+				kept = fmt.Sprint(x.KeptParcels)
+			}
+			return fmt.Sprintf("it needs at least %d of parcels %s to begin, and %s", n, c, limitText(id, x, fmt.Sprint(x.MostParcels), kept))
 		}
 	}
 	return ""
@@ -68,19 +71,26 @@ func (e *estimate) full(id fleet.TenantID, asks, kin fleet.Resources, names []st
 		names, others = names[:3], fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("it needs %s to begin, where others hold or get %s before it (%s%s), and %s: what they have must end", asks, kin,
-		strings.Join(names, ", "), others, limitText(id, x, fleet.Resources.String))
+		strings.Join(names, ", "), others, limitText(id, x, x.Most.String(), keptText(x)))
 }
 
-// limitText tells the limit that is in the way of a tenant.
-func limitText(id fleet.TenantID, x *quota.InTheWay, amount func(fleet.Resources) string) string {
-	out := fmt.Sprintf("quota %s may use at most %s", x.Tenant, amount(x.Most))
+// limitText renders the limit that is in the way of a tenant: the most that it lets through, and what of that others keep, if anything.
+func limitText(id fleet.TenantID, x *quota.InTheWay, most, kept string) string {
+	out := fmt.Sprintf("quota %s may use at most %s", x.Tenant, most)
 	if x.Tenant != id {
-		out = fmt.Sprintf("quota %s, which quota %s is below, may use at most %s altogether", x.Tenant, id, amount(x.Most))
+		out = fmt.Sprintf("quota %s, which quota %s is below, may use at most %s altogether", x.Tenant, id, most)
 	}
-	if !x.Kept.IsZero() {
-		out += fmt.Sprintf(", of which others keep %s by their lending limits", amount(x.Kept))
+	if kept != "" {
+		out += fmt.Sprintf(", of which others keep %s by their lending limits", kept)
 	}
 	return out
+}
+
+func keptText(x *quota.InTheWay) string {
+	if x.Kept.IsZero() {
+		return ""
+	}
+	return x.Kept.String()
 }
 
 // kin is what jobs of the same tenant that precede the one at a place in the order ask for, and which they are.
@@ -117,7 +127,7 @@ func (e *estimate) parcels(st *staff, class fleet.ParcelClass) int64 {
 // within reports whether all machines that a member may land on are parcels of a class, and the most that one of them holds.
 func (e *estimate) within(mem *fleet.Member, class fleet.ParcelClass) (largest fleet.Resources, all bool) {
 	s := e.x.m.in.Snapshot
-	unit := mem.Request.Add(fleet.Resources{Pods: 1})
+	unit := mem.Request.OnePod()
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		p := s.Pool(n.Pool)

@@ -51,6 +51,7 @@ func wide() fleet.DisruptionBudget {
 func (y *yard) job(name string, members ...fleet.Member) *fleet.Job {
 	j := fleet.Job{ID: fleet.JobID("batch/" + name), Created: t0.Add(time.Duration(len(y.s.Jobs)) * time.Second), Members: members}
 	for i := range j.Members {
+		j.Members[i].Request.Pods = 1 // as the API server's facts have it
 		j.Members[i].Kind, j.Members[i].Workload = "Job", fleet.Name{Namespace: "batch", Name: name + "-" + j.Members[i].Role}
 		if j.Members[i].Fixed {
 			j.Members[i].Desired = j.Members[i].Max

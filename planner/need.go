@@ -117,7 +117,7 @@ func (l *ledger) onlineOn(n *fleet.Node) fleet.Resources {
 		if p.Class != fleet.PodOnline && p.Class != fleet.PodSystem {
 			continue
 		}
-		r := p.Requests.Add(fleet.Resources{Pods: 1})
+		r := p.Requests.OnePod()
 		sum = sum.Add(r)
 		if p.Service == "" {
 			l.other = l.other.Add(r)
@@ -177,7 +177,7 @@ func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
 	likely, more := l.other, deviations{}
 	for _, v := range l.services {
 		n, above := v.asks(from, to, worst)
-		likely = likely.Add(v.svc.Request.Add(fleet.Resources{Pods: 1}).Times(int64(n)))
+		likely = likely.Add(v.svc.Request.OnePod().Times(int64(n)))
 		more.add(v.svc.Request.Times(int64(above)))
 	}
 	return grossUp(likely.Add(more.pooled()), l.waste())

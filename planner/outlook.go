@@ -149,7 +149,7 @@ func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
 			y.asked += p.Requests.CPU
 			if p.Service == "" {
 				y.other = y.other.Add(p.Requests)
-				bare[p.Node] = bare[p.Node].Add(p.Requests).Add(fleet.Resources{Pods: 1})
+				bare[p.Node] = bare[p.Node].Add(p.Requests.OnePod())
 			}
 		}
 	}

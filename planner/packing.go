@@ -50,9 +50,7 @@ func roomOf(n *fleet.Node, bare fleet.Resources) fleet.Resources {
 
 // onePod is what a machine must hold for a pod: CPU, memory, and one pod of its number.
 func onePod(requests fleet.Resources) fleet.Resources {
-	r := only(requests)
-	r.Pods = 1
-	return r
+	return only(requests).OnePod()
 }
 
 // pieces are so many equal pods, a fraction once their number was divided among machines.

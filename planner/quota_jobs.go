@@ -264,7 +264,7 @@ func (m *maker) lenderWaits(list []*staff, id fleet.TenantID, lends func(grow) b
 func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
 	if gang == fleet.GangWaiting {
 		for i, n := range st.lack() {
-			need = need.Add(st.job.Members[i].Request.Add(fleet.Resources{Pods: 1}).Times(int64(n)))
+			need = need.Add(st.job.Members[i].Request.OnePod().Times(int64(n)))
 		}
 		return need
 	}
@@ -274,7 +274,7 @@ func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
 		case gangs(mem) || c.stay > 0 || c.leaving > 0:
 			return fleet.Resources{}
 		case need.IsZero() && mem.Sized() && mostOf(mem) > 0:
-			need = mem.Request.Add(fleet.Resources{Pods: 1})
+			need = mem.Request.OnePod()
 		}
 	}
 	return need

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/springtide/springtide/fleet"
 )
 
 // outlook collects what will be short and what is oversold, step by step.
@@ -18,8 +16,8 @@ type outlook struct {
 // stretch is a time in which something lacks, without a break.
 type stretch struct {
 	from, until, worst time.Time
-	by                 fleet.Resources // at most
-	promised, kept     fleet.Resources // when it is worst, of a promise
+	by                 amount // at most
+	promised, kept     amount // when it is worst, of a promise
 	why                string
 }
 
@@ -32,48 +30,48 @@ func newOutlook(d *divider) *outlook {
 func (o *outlook) see(at time.Time, r *round) {
 	for _, i := range o.d.tree.byID {
 		n := &o.d.tree.nodes[i]
-		var missing fleet.Resources
+		var missing amount
 		if r != nil {
-			missing = r.wish[i].Sub(r.online[i]).Floor()
+			missing = r.wish[i].sub(r.online[i]).floor()
 		}
 		if s := lacks(&o.short[i], at, missing); s != nil {
-			s.why = fmt.Sprintf("wants %s, its own and what it can borrow come to %s: %s", r.demands[i].online, n.own.Add(r.online[i]), r.boundOf(i))
+			s.why = fmt.Sprintf("wants %s, its own and what it can borrow come to %s: %s", r.demands[i].online, n.own.add(r.online[i]), r.boundOf(i))
 		}
-		promised := n.base.Add(n.lift)
-		if s := lacks(&o.oversold[i], at, promised.Sub(n.entitled).Floor()); s != nil {
+		promised := n.base.add(n.lift)
+		if s := lacks(&o.oversold[i], at, promised.sub(n.entitled).floor()); s != nil {
 			s.promised, s.kept, s.why = promised, n.entitled, o.d.tooMuch(n)
 		}
 	}
 }
 
 // lacks goes on with the last stretch of a list, ends it or begins the next. It returns the one of which this is the worst so far.
-func lacks(list *[]stretch, at time.Time, missing fleet.Resources) *stretch {
+func lacks(list *[]stretch, at time.Time, missing amount) *stretch {
 	n := len(*list)
 	running := n > 0 && (*list)[n-1].until.IsZero()
 	switch {
-	case missing.IsZero() && running:
+	case missing.isZero() && running:
 		(*list)[n-1].until = at
 		return nil
-	case missing.IsZero():
+	case missing.isZero():
 		return nil
 	case !running:
 		*list = append(*list, stretch{from: at})
 		n++
 	}
 	s := &(*list)[n-1]
-	if missing.Fits(s.by) {
+	if missing.fits(s.by) {
 		return nil
 	}
-	s.by, s.worst = s.by.Max(missing), at
+	s.by, s.worst = s.by.max(missing), at
 	return s
 }
 
 // tooMuch says what a tenant's promise does not fit into.
 func (d *divider) tooMuch(n *node) string {
 	p := &d.tree.nodes[n.parent]
-	var all fleet.Resources
+	var all amount
 	for _, c := range p.children {
-		all = all.Add(d.tree.nodes[c].base).Add(d.tree.nodes[c].lift)
+		all = all.add(d.tree.nodes[c].base).add(d.tree.nodes[c].lift)
 	}
 	if p.tenant == nil {
 		return fmt.Sprintf("all guarantees come to %s, and the machines hold %s: lower some, or add machines", all, p.entitled)
@@ -88,10 +86,10 @@ func (o *outlook) lists() (short []Short, oversold []Oversold) {
 	for _, i := range o.d.tree.byID {
 		id := o.d.tree.nodes[i].tenant.ID
 		for _, s := range o.worst(o.short[i]) {
-			short = append(short, Short{Tenant: id, From: s.from, Until: s.until, Worst: s.worst, By: s.by, Why: s.why})
+			short = append(short, Short{Tenant: id, From: s.from, Until: s.until, Worst: s.worst, By: s.by.resources(), Why: s.why})
 		}
 		for _, s := range o.worst(o.oversold[i]) {
-			oversold = append(oversold, Oversold{Tenant: id, From: s.from, Until: s.until, Worst: s.worst, Promised: s.promised, Kept: s.kept, Why: s.why})
+			oversold = append(oversold, Oversold{Tenant: id, From: s.from, Until: s.until, Worst: s.worst, Promised: s.promised.resources(), Kept: s.kept.resources(), Why: s.why})
 		}
 	}
 	return short, oversold
@@ -118,10 +116,10 @@ func (o *outlook) worst(list []stretch) []stretch {
 
 // lookAhead divides each step to come, with the slices of then and without bursts, which nobody can count on.
 func (d *divider) lookAhead(o *outlook) {
-	lifts := make([]fleet.Resources, len(d.tree.nodes))
+	lifts := make([]amount, len(d.tree.nodes))
 	d.lifts(d.in.At, d.in.At, lifts)
 	d.entitle(d.in.At, d.in.At)
-	borrow := make([]fleet.Resources, len(d.tree.nodes))
+	borrow := make([]amount, len(d.tree.nodes))
 	for i := range borrow {
 		borrow[i] = d.tree.nodes[i].borrow
 	}
@@ -151,7 +149,7 @@ func (d *divider) lookAhead(o *outlook) {
 }
 
 // lifts brings out, what slices add for each node, to [from, to], and reports whether anything changed.
-func (d *divider) lifts(from, to time.Time, out []fleet.Resources) (changed bool) {
+func (d *divider) lifts(from, to time.Time, out []amount) (changed bool) {
 	of := d.in.promised(from, to)
 	for _, i := range d.tree.byID {
 		n := &d.tree.nodes[i]
@@ -171,7 +169,7 @@ func (d *divider) demandsAhead(step int, out []demand) (wishes bool) {
 	for i, w := range d.wants {
 		out[i] = demand{online: w.ahead(step)}
 		out[i].need, _ = w.offline()
-		wishes = wishes || !out[i].online.Fits(d.tree.nodes[i].own)
+		wishes = wishes || !out[i].online.fits(d.tree.nodes[i].own)
 	}
 	return wishes
 }

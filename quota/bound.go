@@ -3,8 +3,6 @@ package quota
 import (
 	"fmt"
 	"strings"
-
-	"github.com/springtide/springtide/fleet"
 )
 
 // bounds names, by node, what keeps its online services from all that they wish for; nil where all have it. It looks at the edges as
@@ -13,8 +11,8 @@ func (f *flow) bounds(r *round) []string {
 	var out []string
 	var keepers []keeper
 	for i := range r.wish {
-		missing := r.wish[i].Sub(r.online[i]).Floor()
-		if missing.IsZero() {
+		missing := r.wish[i].sub(r.online[i]).floor()
+		if missing.isZero() {
 			continue
 		}
 		if out == nil {
@@ -34,7 +32,7 @@ func (r *round) boundOf(i int) string {
 
 // bound names the edge that binds a node on the way up: the first of which nothing more comes through, of the resource of which least of what is
 // missing does. Where all edges let more through there is nothing more at the top, by somebody's lending limit or because it is used.
-func (f *flow) bound(i int, missing fleet.Resources, keepers []keeper) string {
+func (f *flow) bound(i int, missing amount, keepers []keeper) string {
 	lack, room := amountsOf(missing), amountsOf(f.room(i))
 	d, least := 0, 2.0
 	for k := range lack {
@@ -46,7 +44,7 @@ func (f *flow) bound(i int, missing fleet.Resources, keepers []keeper) string {
 	for j := i; j > 0; j = f.tr.nodes[j].parent {
 		root = j
 		above := amountsOf(f.room(f.tr.nodes[j].parent))[d]
-		if slack := amountsOf(f.borrow[j].Sub(f.edge(j)).Floor())[d]; slack > above {
+		if slack := amountsOf(f.borrow[j].sub(f.edge(j)).floor())[d]; slack > above {
 			continue
 		}
 		whose := "its borrowing limit"
@@ -63,12 +61,12 @@ func (f *flow) bound(i int, missing fleet.Resources, keepers []keeper) string {
 	return fmt.Sprintf("the supply binds: no kin has %s to lend, and none is left beyond the guarantees", dimNames[d])
 }
 
-var dimNames = [dims]string{"cpu", "memory", "gpu", "pods"}
+var dimNames = [dims]string{"cpu", "memory", "gpu", "parcels"}
 
 // only tells one resource of an amount.
-func only(r fleet.Resources, d int) string {
-	x := [dims]fleet.Resources{{CPU: r.CPU}, {Memory: r.Memory}, {GPU: r.GPU}, {Pods: r.Pods}}[d]
-	if d > 0 && x.IsZero() {
+func only(r amount, d int) string {
+	x := [dims]amount{{cpu: r.cpu}, {memory: r.memory}, {gpu: r.gpu}, {parcels: r.parcels}}[d]
+	if d > 0 && x.isZero() {
 		return dimNames[d] + "=0"
 	}
 	return strings.TrimPrefix(x.String(), "cpu=0 ")

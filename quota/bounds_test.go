@@ -97,7 +97,7 @@ func TestBoundsHoldAnyDivision(t *testing.T) {
 					t.Fatalf("%s may use %v, which %+v refuses", s.Tenant, uses, x)
 				}
 			}
-			if x := parcels.Refuse(s.Tenant, count(s.Parcels[0].Limit)); x != nil {
+			if x := parcels.RefuseParcels(s.Tenant, s.Parcels[0].Limit); x != nil {
 				t.Fatalf("%s may be on %d parcels, which %+v refuses", s.Tenant, s.Parcels[0].Limit, x)
 			}
 		}

@@ -34,8 +34,8 @@ func (d *divider) judgeBursts() []burst {
 		if ends {
 			x.since = at.Add(-b.Duration)
 		}
-		wish := d.wants[i].online().Sub(n.own).Floor()
-		if wish.Fits(n.borrow) {
+		wish := d.wants[i].online().sub(n.own).floor()
+		if wish.fits(n.borrow) {
 			continue
 		}
 		switch {
@@ -57,21 +57,21 @@ func (d *divider) judgeBursts() []burst {
 }
 
 // borrowing are the borrowing limits at a time, with the bursts that still run then.
-func (d *divider) borrowing(at time.Time) []fleet.Resources {
-	out := make([]fleet.Resources, len(d.tree.nodes))
+func (d *divider) borrowing(at time.Time) []amount {
+	out := make([]amount, len(d.tree.nodes))
 	for i := range out {
 		n := &d.tree.nodes[i]
 		out[i] = n.borrow
 		if i == 0 || !d.bursts[i].on || !at.Before(d.bursts[i].since.Add(n.tenant.Burst.Duration)) {
 			continue
 		}
-		out[i] = out[i].Add(percent(n.entitled, n.tenant.Burst.Percent))
+		out[i] = out[i].add(percent(n.entitled, n.tenant.Burst.Percent))
 	}
 	return out
 }
 
 // percent is a part of an amount, rounded down.
-func percent(r fleet.Resources, p int) fleet.Resources {
+func percent(r amount, p int) amount {
 	part := func(v int64) int64 { return v/100*int64(p) + v%100*int64(p)/100 }
-	return fleet.Resources{CPU: fleet.MilliCPU(part(int64(r.CPU))), Memory: fleet.Bytes(part(int64(r.Memory))), GPU: part(r.GPU), Pods: part(r.Pods)}
+	return amount{cpu: fleet.MilliCPU(part(int64(r.cpu))), memory: fleet.Bytes(part(int64(r.memory))), gpu: part(r.gpu), parcels: part(r.parcels)}
 }

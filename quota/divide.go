@@ -64,20 +64,20 @@ func (d *divider) divide() Division {
 }
 
 func (d *divider) entitle(from, to time.Time) {
-	d.tree.entitle(d.in.promised(from, to), d.in.Supply, fleet.Resources{})
+	d.tree.entitle(d.in.promised(from, to), d.supply(), amount{})
 }
 
 // demand is what one tenant wants for itself.
 type demand struct {
-	online fleet.Resources
+	online amount
 	// need and wish are the least and the most that its offline work wants.
-	need, wish fleet.Resources
+	need, wish amount
 	// beyond bounds what of the wish may be borrowed.
-	beyond fleet.Resources
+	beyond amount
 	// keeps is what of its own it does not lend beside that: see [Want.Crumbs].
-	keeps fleet.Resources
+	keeps amount
 	// stuck is what its waiting pods ask for, holes what is free and fits none of them, beyond what it keeps of its own for them.
-	stuck, holes fleet.Resources
+	stuck, holes amount
 }
 
 // demands are the present demands by node; edit changes each before it counts.
@@ -91,9 +91,9 @@ func (d *divider) demands(edit func(w *Want, x *demand)) []demand {
 		if edit != nil {
 			edit(w, x)
 		}
-		x.keeps = w.Crumbs.Min(d.tree.nodes[i].own.Sub(x.online).Sub(x.need)).Floor()
-		if x.holes = w.Crumbs.Sub(x.keeps).Floor(); !x.holes.IsZero() {
-			x.stuck = w.Stuck
+		x.keeps = amountOf(w.Crumbs).min(d.tree.nodes[i].own.sub(x.online).sub(x.need)).floor()
+		if x.holes = amountOf(w.Crumbs).sub(x.keeps).floor(); !x.holes.isZero() {
+			x.stuck = amountOf(w.Stuck)
 		}
 	}
 	return out
@@ -104,7 +104,7 @@ type round struct {
 	demands []demand
 	// wish is what online services want beyond their tenant's own, online what of it was granted; offline what offline work was granted
 	// beyond its own, held what it has of its own.
-	wish, online, offline, held []fleet.Resources
+	wish, online, offline, held []amount
 	// bounds names what keeps each node's online services from all that they wish for; nil where all have it.
 	bounds []string
 	flow   *flow
@@ -112,40 +112,40 @@ type round struct {
 
 // round divides among demands. Everyone uses its own first: online services, then what offline work cannot do without. Then online
 // services borrow; then offline work takes what is left of its own tenant's, and at last it borrows too.
-func (d *divider) round(demands []demand, borrow []fleet.Resources) *round {
+func (d *divider) round(demands []demand, borrow []amount) *round {
 	n := len(demands)
 	f := newFlow(d.tree)
 	r := d.online(f, demands, borrow)
 	r.flow = f
-	r.held = make([]fleet.Resources, n)
-	more, rest := make([]fleet.Resources, n), make([]fleet.Resources, n)
+	r.held = make([]amount, n)
+	more, rest := make([]amount, n), make([]amount, n)
 	for i := range demands {
 		x := &demands[i]
-		left := d.tree.nodes[i].own.Sub(x.online).Sub(x.keeps).Floor()
-		r.held[i] = x.need.Min(left)
-		more[i] = x.wish.Min(left).Sub(r.held[i]).Floor()
-		rest[i] = x.beyond.Sub(left).Floor()
+		left := d.tree.nodes[i].own.sub(x.online).sub(x.keeps).floor()
+		r.held[i] = x.need.min(left)
+		more[i] = x.wish.min(left).sub(r.held[i]).floor()
+		rest[i] = x.beyond.sub(left).floor()
 	}
 	whole := d.whole()
 	for i, got := range d.take(f, more, whole) {
 		// What a tenant takes of its own is no loan.
-		f.granted[i], f.surplus[i] = f.granted[i].Sub(got), f.surplus[i].Sub(got)
-		r.held[i] = r.held[i].Add(got)
+		f.granted[i], f.surplus[i] = f.granted[i].sub(got), f.surplus[i].sub(got)
+		r.held[i] = r.held[i].add(got)
 	}
 	r.offline = d.take(f, rest, whole)
 	return r
 }
 
 // online is the part of a round that online services see: everyone uses its own, and online services borrow. f is begun anew for it.
-func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *round {
+func (d *divider) online(f *flow, demands []demand, borrow []amount) *round {
 	n := len(demands)
-	all := make([]fleet.Resources, 2*n)
+	all := make([]amount, 2*n)
 	r := &round{demands: demands, wish: all[:n:n]}
 	used := all[n:]
 	for i := range demands {
 		x := &demands[i]
-		r.wish[i] = x.online.Sub(d.tree.nodes[i].own).Floor()
-		used[i] = x.online.Add(x.need).Add(x.keeps)
+		r.wish[i] = x.online.sub(d.tree.nodes[i].own).floor()
+		used[i] = x.online.add(x.need).add(x.keeps)
 	}
 	f.begin(used, borrow)
 	r.online = d.take(f, r.wish, d.whole())
@@ -157,27 +157,27 @@ func (d *divider) online(f *flow, demands []demand, borrow []fleet.Resources) *r
 // unstick has borrowers leave the holes that stuck pods of others do not fit, since sums show room there that is none: each a part by what it borrows,
 // until they use as much less as those pods ask for.
 func (d *divider) unstick(r *round) {
-	var holes, stuck, have fleet.Resources
+	var holes, stuck, have amount
 	for i := range r.demands {
-		if x := &r.demands[i]; !x.stuck.IsZero() {
-			holes, stuck = holes.Add(x.holes), stuck.Add(x.stuck)
+		if x := &r.demands[i]; !x.stuck.isZero() {
+			holes, stuck = holes.add(x.holes), stuck.add(x.stuck)
 		}
 	}
-	if stuck.IsZero() {
+	if stuck.isZero() {
 		return // as in every step of the look ahead
 	}
 	for i := range r.demands {
-		if r.demands[i].stuck.IsZero() {
-			have = have.Add(r.online[i])
+		if r.demands[i].stuck.isZero() {
+			have = have.add(r.online[i])
 		}
 	}
 	for i := range r.demands {
 		part := r.online[i]
-		if !r.demands[i].stuck.IsZero() || part.IsZero() {
+		if !r.demands[i].stuck.isZero() || part.isZero() {
 			continue
 		}
-		least := d.wants[i].Used.Sub(d.tree.nodes[i].own).Sub(portion(part, stuck, have)).Floor()
-		r.online[i] = part.Sub(portion(part, holes, have)).Max(part.Min(least))
+		least := amountOf(d.wants[i].Used).sub(d.tree.nodes[i].own).sub(portion(part, stuck, have)).floor()
+		r.online[i] = part.sub(portion(part, holes, have)).max(part.min(least))
 		if r.online[i] == part {
 			continue
 		}
@@ -192,15 +192,15 @@ func (d *divider) unstick(r *round) {
 
 // take fills wishes and returns what of each was granted. CPU and memory of a wish belong together; but a tenant that gets no more GPUs has
 // work that needs none as well, and goes on with that.
-func (d *divider) take(f *flow, wish []fleet.Resources, whole fleet.Resources) []fleet.Resources {
+func (d *divider) take(f *flow, wish []amount, whole amount) []amount {
 	before := slices.Clone(f.granted)
 	d.filling.fill(f, wish, whole)
-	var rest []fleet.Resources
+	var rest []amount
 	for i := range wish {
-		if left := wish[i].Sub(f.granted[i].Sub(before[i])); left.GPU > 0 {
-			left.GPU = 0
+		if left := wish[i].sub(f.granted[i].sub(before[i])); left.gpu > 0 {
+			left.gpu = 0
 			if rest == nil {
-				rest = make([]fleet.Resources, len(wish))
+				rest = make([]amount, len(wish))
 			}
 			rest[i] = left
 		}
@@ -209,26 +209,31 @@ func (d *divider) take(f *flow, wish []fleet.Resources, whole fleet.Resources) [
 		d.filling.fill(f, rest, whole)
 	}
 	for i := range before {
-		before[i] = f.granted[i].Sub(before[i])
+		before[i] = f.granted[i].sub(before[i])
 	}
 	return before
 }
 
+// supply is what is known of the supply.
+func (d *divider) supply() fleet.Known[amount] {
+	return fleet.Known[amount]{Value: amountOf(d.in.Supply.Value), At: d.in.Supply.At, OK: d.in.Supply.OK}
+}
+
 // whole is what dominant shares are measured by: the supply, or all promises while it is unknown.
-func (d *divider) whole() fleet.Resources {
+func (d *divider) whole() amount {
 	if d.in.Supply.OK {
-		return d.in.Supply.Value.Floor()
+		return amountOf(d.in.Supply.Value).floor()
 	}
 	return d.tree.nodes[0].entitled
 }
 
-func (d *divider) share(i int, r *round, lent fleet.Resources) Share {
+func (d *divider) share(i int, r *round, lent amount) Share {
 	n, w, x := &d.tree.nodes[i], d.wants[i], &r.demands[i]
 	return Share{
-		Tenant: n.tenant.ID, Guarantee: n.base.Add(n.lift), Entitled: n.entitled, Own: n.own,
-		Online: x.online, Offline: x.wish, Used: w.Used.Add(w.Offline), Kept: x.keeps,
-		Borrowed: r.online[i], BorrowedOffline: r.offline[i], Lent: lent,
-		Limit: n.own.Add(r.online[i]), OfflineLimit: r.held[i].Add(r.offline[i]),
+		Tenant: n.tenant.ID, Guarantee: n.base.add(n.lift).resources(), Entitled: n.entitled.resources(), Own: n.own.resources(),
+		Online: x.online.resources(), Offline: x.wish.resources(), Used: amountOf(w.Used).add(amountOf(w.Offline)).resources(), Kept: x.keeps.resources(),
+		Borrowed: r.online[i].resources(), BorrowedOffline: r.offline[i].resources(), Lent: lent.resources(),
+		Limit: n.own.add(r.online[i]).resources(), OfflineLimit: r.held[i].add(r.offline[i]).resources(),
 		Bound: r.boundOf(i), Bursting: d.bursts[i].on, BurstSince: d.bursts[i].since, BurstWhy: d.bursts[i].why,
 	}
 }

@@ -211,7 +211,7 @@ func TestOfflineWorkExcusesNoBorrower(t *testing.T) {
 }
 
 func TestPercent(t *testing.T) {
-	if got := percent(fleet.Resources{CPU: 1<<62 + 99, GPU: 3}, 50); got.CPU != 1<<61+49 || got.GPU != 1 {
+	if got := percent(amount{cpu: 1<<62 + 99, gpu: 3}, 50); got.cpu != 1<<61+49 || got.gpu != 1 {
 		t.Errorf("%v", got)
 	}
 }
@@ -232,19 +232,19 @@ func TestFlow(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := Input{At: now, Supply: fleet.KnownAt(cores(220), now)}
 			tr := newTree([]fleet.Tenant{group, lender, closed, borrower}, resourceLimits)
-			tr.entitle(in.promised(now, now), in.Supply, fleet.Resources{})
-			borrow := make([]fleet.Resources, len(tr.nodes))
+			tr.entitle(in.promised(now, now), fleet.KnownAt(amountOf(in.Supply.Value), now), amount{})
+			borrow := make([]amount, len(tr.nodes))
 			for i := range borrow {
 				borrow[i] = tr.nodes[i].borrow
 			}
 			f := newFlow(tr)
-			f.begin(make([]fleet.Resources, len(tr.nodes)), borrow)
+			f.begin(make([]amount, len(tr.nodes)), borrow)
 			for _, i := range tr.byID {
 				id := string(tr.nodes[i].tenant.ID)
-				if got := f.grant(i, cores(c.ask[id])); got != cores(c.want[id]) {
+				if got := f.grant(i, amountOf(cores(c.ask[id]))); got != amountOf(cores(c.want[id])) {
 					t.Errorf("%s is granted %v of %d, want %d", id, got, c.ask[id], c.want[id])
 				}
-				if more := f.grant(i, cores(c.ask[id])); !more.IsZero() {
+				if more := f.grant(i, amountOf(cores(c.ask[id]))); !more.isZero() {
 					t.Errorf("%s is granted %v more", id, more)
 				}
 			}

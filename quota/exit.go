@@ -15,7 +15,7 @@ const edgeStep = time.Minute
 //
 // Fairness among borrowers alone takes nothing away: who holds more than a newcomer leaves it grows no more, and the ebb evens it out.
 func (d *divider) exits(shares []Share) {
-	standing := func(w *Want, x *demand) { x.beyond = w.Offline }
+	standing := func(w *Want, x *demand) { x.beyond = amountOf(w.Offline) }
 	var last string
 	var judged *round
 	for t := time.Duration(0); t <= d.longestDrain(); t += edgeStep {
@@ -124,17 +124,17 @@ func (d *divider) stateAt(at time.Time) string {
 // judge notes what a tenant is over by at a time, the most of all times looked at.
 func (d *divider) judge(s *Share, i int, r *round, at time.Time) {
 	w, n := d.wants[i], &d.tree.nodes[i]
-	online := w.Used.Sub(n.own.Add(r.online[i])).Floor()
-	offline := w.Offline.Sub(r.held[i].Add(r.offline[i])).Floor()
-	s.OverOnline, s.OverOffline = s.OverOnline.Max(online), s.OverOffline.Max(offline)
-	if online.IsZero() {
+	online := amountOf(w.Used).sub(n.own.add(r.online[i])).floor()
+	offline := amountOf(w.Offline).sub(r.held[i].add(r.offline[i])).floor()
+	s.OverOnline, s.OverOffline = s.OverOnline.Max(online.resources()), s.OverOffline.Max(offline.resources())
+	if online.isZero() {
 		return
 	}
 	// What runs of the offline work that others cannot do without is room that no tenant can be given: without it the sums would lend it to this tenant,
 	// while pods of others wait for what it holds. Work that does not run yet, or could do with less, takes nothing from online services.
 	alone := d.round(d.demands(func(w *Want, x *demand) {
-		x.need = x.need.Min(w.Offline)
-		x.wish, x.beyond = x.need, fleet.Resources{}
+		x.need = x.need.min(amountOf(w.Offline))
+		x.wish, x.beyond = x.need, amount{}
 	}), d.borrowing(at))
-	s.Owed = s.Owed.Max(w.Used.Sub(n.own.Add(alone.online[i])).Floor())
+	s.Owed = s.Owed.Max(amountOf(w.Used).sub(n.own.add(alone.online[i])).floor().resources())
 }

@@ -11,8 +11,8 @@ const dims = 4
 
 type amounts [dims]float64
 
-func amountsOf(r fleet.Resources) amounts {
-	return amounts{float64(r.CPU), float64(r.Memory), float64(r.GPU), float64(r.Pods)}
+func amountsOf(r amount) amounts {
+	return amounts{float64(r.cpu), float64(r.memory), float64(r.gpu), float64(r.parcels)}
 }
 
 // filling grants wishes by progressive filling: all who can still take something take it at one pace, until the wish of one is met or an
@@ -24,7 +24,7 @@ func amountsOf(r fleet.Resources) amounts {
 // wait because of a member that wants nothing more.
 type filling struct {
 	f    *flow
-	wish []fleet.Resources
+	wish []amount
 	// unit is each node's wish in shares of the supply, over the largest of them; length that largest.
 	unit   []amounts
 	length []float64
@@ -50,7 +50,7 @@ func newFilling(n int) *filling {
 }
 
 // fill grants as much of the wishes as there is room for.
-func (x *filling) fill(f *flow, wish []fleet.Resources, whole fleet.Resources) {
+func (x *filling) fill(f *flow, wish []amount, whole amount) {
 	n := len(f.tr.nodes)
 	x.f, x.wish = f, wish
 	clear(x.unit)
@@ -59,7 +59,7 @@ func (x *filling) fill(f *flow, wish []fleet.Resources, whole fleet.Resources) {
 	clear(x.active)
 	any := false
 	for i := range wish {
-		if wish[i].IsZero() {
+		if wish[i].isZero() {
 			continue
 		}
 		w, c := amountsOf(wish[i]), amountsOf(whole)
@@ -83,7 +83,7 @@ func (x *filling) fill(f *flow, wish []fleet.Resources, whole fleet.Resources) {
 		return
 	}
 	for i := range f.tr.nodes {
-		x.hidden[i], x.slack[i] = x.parts(f.hidden(i), whole), x.parts(f.borrow[i].Sub(f.edge(i)).Floor(), whole)
+		x.hidden[i], x.slack[i] = x.parts(f.hidden(i), whole), x.parts(f.borrow[i].sub(f.edge(i)).floor(), whole)
 	}
 	x.slack[0] = x.parts(f.room(0), whole)
 	x.hidden[0] = amounts{}
@@ -97,7 +97,7 @@ func (x *filling) fill(f *flow, wish []fleet.Resources, whole fleet.Resources) {
 }
 
 // parts are amounts as shares of the whole; of what has no limit, infinite.
-func (x *filling) parts(r, whole fleet.Resources) amounts {
+func (x *filling) parts(r, whole amount) amounts {
 	out, w := amountsOf(r), amountsOf(whole)
 	for d := range out {
 		switch {
@@ -242,7 +242,7 @@ func (x *filling) settle() {
 					w[d] = 0
 				}
 			}
-			x.f.grant(i, fleet.Resources{CPU: fleet.MilliCPU(w[0]), Memory: fleet.Bytes(w[1]), GPU: int64(w[2]), Pods: int64(w[3])}.Min(x.wish[i]))
+			x.f.grant(i, amount{cpu: fleet.MilliCPU(w[0]), memory: fleet.Bytes(w[1]), gpu: int64(w[2]), parcels: int64(w[3])}.min(x.wish[i]))
 		}
 	}
 }

@@ -10,24 +10,22 @@ import (
 
 // Of many shortages those of the largest part of the supply are listed, whatever the resource: a gigabyte is more bytes than a core has thousandths.
 func TestWorstStretchesByTheirPartOfTheSupply(t *testing.T) {
-	d := &divider{in: &Input{Supply: fleet.KnownAt(fleet.Resources{CPU: 100_000, Memory: 1000 * fleet.GiB, GPU: 10, Pods: 1000}, now)}}
+	d := &divider{in: &Input{Supply: fleet.KnownAt(fleet.Resources{CPU: 100_000, Memory: 1000 * fleet.GiB, GPU: 10}, now)}}
 	d.tree = newTree(nil, resourceLimits)
 	d.entitle(now, now)
 	o := newOutlook(d)
-	for name, small := range map[string]fleet.Resources{
-		"memory":     {Memory: 100 * fleet.GiB},
-		"a few GPUs": {GPU: 1},
-		"some pods":  {Pods: 100},
-		"cores":      {CPU: 10_000},
+	for name, small := range map[string]amount{
+		"memory":     {memory: 100 * fleet.GiB},
+		"a few GPUs": {gpu: 1},
+		"cores":      {cpu: 10_000},
 	} {
-		for name2, large := range map[string]fleet.Resources{
-			"memory": {Memory: 500 * fleet.GiB},
-			"GPUs":   {GPU: 5},
-			"pods":   {Pods: 500},
-			"cores":  {CPU: 50_000},
+		for name2, large := range map[string]amount{
+			"memory": {memory: 500 * fleet.GiB},
+			"GPUs":   {gpu: 5},
+			"cores":  {cpu: 50_000},
 		} {
 			// The first is the nearest, and stays. The small one is the second.
-			list := []stretch{{from: now, by: fleet.Resources{CPU: 1}}, {from: now.Add(time.Minute), by: small}}
+			list := []stretch{{from: now, by: amount{cpu: 1}}, {from: now.Add(time.Minute), by: small}}
 			for i := range mostStretches - 1 {
 				list = append(list, stretch{from: now.Add(time.Duration(i+2) * time.Minute), by: large})
 			}

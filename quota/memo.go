@@ -25,12 +25,12 @@ type rounds struct {
 type ground struct {
 	tenants []fleet.TenantID
 	parents []int
-	amounts []fleet.Resources
+	amounts []amount
 }
 
 func (d *divider) ground() ground {
 	n := len(d.tree.nodes)
-	g := ground{tenants: make([]fleet.TenantID, n), parents: make([]int, n), amounts: make([]fleet.Resources, 0, 3*n+1)}
+	g := ground{tenants: make([]fleet.TenantID, n), parents: make([]int, n), amounts: make([]amount, 0, 3*n+1)}
 	for i := range d.tree.nodes {
 		x := &d.tree.nodes[i]
 		if x.tenant != nil {
@@ -90,7 +90,7 @@ func keyOf(demands []demand) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range demands {
 		r := &demands[i].online
-		for _, v := range [...]uint64{uint64(r.CPU), uint64(r.Memory), uint64(r.GPU), uint64(r.Pods)} {
+		for _, v := range [...]uint64{uint64(r.cpu), uint64(r.memory), uint64(r.gpu), uint64(r.parcels)} {
 			h = (h ^ v) * 1099511628211
 		}
 	}

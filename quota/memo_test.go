@@ -53,7 +53,7 @@ func TestAMemoRemembersAndForgets(t *testing.T) {
 	m, divided := &Memo{}, 0
 	divide := func(d []demand) *round { divided++; return &round{demands: d} }
 	ask := func(on, n int64) {
-		m.on(ground{parents: []int{0}, amounts: []fleet.Resources{cores(on)}}).round([]demand{{online: cores(n)}}, divide)
+		m.on(ground{parents: []int{0}, amounts: []amount{amountOf(cores(on))}}).round([]demand{{online: amountOf(cores(n))}}, divide)
 	}
 	for _, c := range []struct {
 		what             string

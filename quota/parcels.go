@@ -5,15 +5,12 @@ import (
 )
 
 // parcels divides each class of parcels among the offline work of all tenants, in whole numbers: first what each is entitled to, then what
-// is left, to each alike. The same tree and the same rules hold as for resources; the counts stand in [fleet.Resources.Pods].
+// is left, to each alike. The same tree and the same rules hold as for resources; the counts stand in [amount].
 func (d *divider) parcels(shares []Share) {
 	for _, s := range d.in.Parcels {
 		d.class(s, shares)
 	}
 }
-
-// count is a number of parcels as an amount.
-func count(n int64) fleet.Resources { return fleet.Resources{Pods: n} }
 
 // parcelTerms are what a tenant's quota says of a class.
 func parcelTerms(t *fleet.Tenant, class fleet.ParcelClass) fleet.ParcelQuota {
@@ -27,10 +24,10 @@ func parcelTerms(t *fleet.Tenant, class fleet.ParcelClass) fleet.ParcelQuota {
 
 // parcelLimits are the limits of tenants on parcels of a class.
 func parcelLimits(class fleet.ParcelClass) limits {
-	known := func(k fleet.Known[int64]) fleet.Known[fleet.Resources] {
-		return fleet.Known[fleet.Resources]{Value: count(k.Value), At: k.At, OK: k.OK}
+	known := func(k fleet.Known[int64]) fleet.Known[amount] {
+		return fleet.Known[amount]{Value: count(k.Value), At: k.At, OK: k.OK}
 	}
-	return func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
+	return func(t *fleet.Tenant) (lend, borrow fleet.Known[amount]) {
 		q := parcelTerms(t, class)
 		return known(q.LendingLimit), known(q.BorrowingLimit)
 	}
@@ -39,9 +36,9 @@ func parcelLimits(class fleet.ParcelClass) limits {
 // classTree is the tree of a class, with what each is entitled to.
 func (d *divider) classTree(s ParcelSupply) *tree {
 	tr := newTree(d.in.Tenants, parcelLimits(s.Class))
-	tr.entitle(func(t *fleet.Tenant) (base, more, names fleet.Resources) {
+	tr.entitle(func(t *fleet.Tenant) (base, more, names amount) {
 		g := count(max(parcelTerms(t, s.Class).Guarantee, 0))
-		return g, fleet.Resources{}, g
+		return g, amount{}, g
 	}, fleet.KnownAt(count(s.Firm), d.in.At), count(s.Lent))
 	return tr
 }
@@ -62,12 +59,12 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 		}
 		grows[i], stands[i] = has[i].N, has[i].N
 		_, most := w.offline()
-		if !most.Fits(w.Offline) {
+		if !most.fits(amountOf(w.Offline)) {
 			grows[i] = max(has[i].N, whole) // Work that could grow could use any of them.
 		}
 		// Who may not grow by its resources has no use for more parcels.
-		if !most.Sub(w.Offline).Min(shares[k].OfflineLimit.Sub(w.Offline)).Floor().IsZero() {
-			stands[i] = max(has[i].N, min(has[i].N+has[i].More, tr.nodes[i].own.Pods))
+		if uses := amountOf(w.Offline); !most.min(amountOf(shares[k].OfflineLimit)).sub(uses).floor().isZero() {
+			stands[i] = max(has[i].N, min(has[i].N+has[i].More, tr.nodes[i].own.parcels))
 			lack += stands[i] - has[i].N
 		}
 	}
@@ -76,7 +73,7 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 	limits := f.has()
 	// Standing on a parcel beside another costs nobody his; on those that lenders lack, which must come free, it ends for all.
 	if clears := min(max(lack-max(whole-s.Held, 0), 0), s.Held); s.Held > 0 {
-		tr.nodes[0].own = tr.nodes[0].own.Add(count(s.Beside * (s.Held - clears) / s.Held))
+		tr.nodes[0].own = tr.nodes[0].own.add(count(s.Beside * (s.Held - clears) / s.Held))
 	}
 	f = begun(tr, stands)
 	within := make([]int64, n)
@@ -94,7 +91,7 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 	}
 	for k, i := range tr.byID {
 		node := &tr.nodes[i]
-		shares[k].Parcels = append(shares[k].Parcels, ParcelShare{Class: s.Class, Guarantee: node.base.Pods, Entitled: node.entitled.Pods,
+		shares[k].Parcels = append(shares[k].Parcels, ParcelShare{Class: s.Class, Guarantee: node.base.parcels, Entitled: node.entitled.parcels,
 			Used: has[i].N, Limit: limits[i], Over: max(has[i].N-keeps[i], 0)})
 	}
 }
@@ -104,7 +101,7 @@ type classFlow struct{ *flow }
 
 // begun is a flow in which each uses what it wants of its own.
 func begun(tr *tree, wants []int64) classFlow {
-	used, borrow := make([]fleet.Resources, len(wants)), make([]fleet.Resources, len(wants))
+	used, borrow := make([]amount, len(wants)), make([]amount, len(wants))
 	for i := range wants {
 		used[i], borrow[i] = count(wants[i]), tr.nodes[i].borrow
 	}
@@ -115,7 +112,7 @@ func begun(tr *tree, wants []int64) classFlow {
 
 // share grants each what it wants beyond what it has, as far as it goes, to each alike.
 func (f classFlow) share(wants []int64, whole int64) {
-	has, wish := f.has(), make([]fleet.Resources, len(wants))
+	has, wish := f.has(), make([]amount, len(wants))
 	for i := range wants {
 		wish[i] = count(max(wants[i]-has[i], 0))
 	}
@@ -129,7 +126,7 @@ func (f classFlow) share(wants []int64, whole int64) {
 func (f classFlow) has() []int64 {
 	out := make([]int64, len(f.granted))
 	for i := range out {
-		out[i] = f.tr.nodes[i].own.Add(f.granted[i]).Pods
+		out[i] = f.tr.nodes[i].own.add(f.granted[i]).parcels
 	}
 	return out
 }

@@ -108,7 +108,7 @@ func TestDivideIsSound(t *testing.T) {
 			borrowed, lent = borrowed.Add(s.Borrowed).Add(s.BorrowedOffline), lent.Add(s.Lent)
 			limit, bounded := x.BorrowingLimit.Value, x.BorrowingLimit.OK
 			if s.Bursting {
-				limit = limit.Add(percent(s.Entitled, x.Burst.Percent))
+				limit = limit.Add(percent(amountOf(s.Entitled), x.Burst.Percent).resources())
 			}
 			var in1, out1 fleet.Resources
 			for _, id := range below(in.Tenants, x.ID) {

@@ -11,7 +11,7 @@ import (
 )
 
 // unlimited is the limit of who has none.
-var unlimited = fleet.Resources{CPU: math.MaxInt64, Memory: math.MaxInt64, GPU: math.MaxInt64, Pods: math.MaxInt64}
+var unlimited = amount{cpu: math.MaxInt64, memory: math.MaxInt64, gpu: math.MaxInt64, parcels: math.MaxInt64}
 
 // node is one tenant in its tree.
 type node struct {
@@ -19,11 +19,11 @@ type node struct {
 	parent   int
 	children []int
 	// base is what the tenant is promised at all times, lift what open slices add to it.
-	base, lift fleet.Resources
+	base, lift amount
 	// entitled is what of both is kept, own what its children do not hold of that.
-	entitled, own fleet.Resources
+	entitled, own amount
 	// lend and borrow bound what the tenant and all below it let out and take in together.
-	lend, borrow fleet.Resources
+	lend, borrow amount
 }
 
 // tree is all accepted tenants below the top, nodes[0]. Parents stand before their children, and children are in the order of their ids,
@@ -35,10 +35,13 @@ type tree struct {
 }
 
 // limits are what a tenant and all below it may let out and take in together.
-type limits func(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources])
+type limits func(t *fleet.Tenant) (lend, borrow fleet.Known[amount])
 
-func resourceLimits(t *fleet.Tenant) (lend, borrow fleet.Known[fleet.Resources]) {
-	return t.LendingLimit, t.BorrowingLimit
+func resourceLimits(t *fleet.Tenant) (lend, borrow fleet.Known[amount]) {
+	known := func(k fleet.Known[fleet.Resources]) fleet.Known[amount] {
+		return fleet.Known[amount]{Value: amountOf(k.Value), At: k.At, OK: k.OK}
+	}
+	return known(t.LendingLimit), known(t.BorrowingLimit)
 }
 
 // newTree joins the tenants that were accepted. One whose parent does not exist is a root of its own; acceptance refuses circles, and one
@@ -87,45 +90,45 @@ func newTree(tenants []fleet.Tenant, limits limits) *tree {
 		tr.byID = append(tr.byID, at[t.ID])
 	}
 	for _, r := range tr.nodes[0].children {
-		tr.nodes[r].lend = fleet.Resources{} // Trees do not lend to each other: they share what no guarantee names.
+		tr.nodes[r].lend = amount{} // Trees do not lend to each other: they share what no guarantee names.
 	}
 	return tr
 }
 
-func orUnlimited(k fleet.Known[fleet.Resources]) fleet.Resources {
+func orUnlimited(k fleet.Known[amount]) amount {
 	if !k.OK {
 		return unlimited
 	}
-	return k.Value.Floor()
+	return k.Value.floor()
 }
 
 // promise is what a tenant is promised of its own: at all times, beyond that by slices, and the most at any time.
-type promise func(t *fleet.Tenant) (base, more, names fleet.Resources)
+type promise func(t *fleet.Tenant) (base, more, names amount)
 
 // promised are the promises of [from, to]. A slice counts where it is open at both ends: the bias is towards seeing a shortage.
 func (in *Input) promised(from, to time.Time) promise {
-	return func(t *fleet.Tenant) (base, more, names fleet.Resources) {
-		names = t.Guarantee
+	return func(t *fleet.Tenant) (base, more, names amount) {
+		names = amountOf(t.Guarantee)
 		for i := range t.Slices {
-			names = names.Max(t.Slices[i].Guarantee)
+			names = names.max(amountOf(t.Slices[i].Guarantee))
 		}
-		base = t.Guarantee.Floor()
-		more = Guarantee(t, from, in.Open)
-		if to != from && more != t.Guarantee {
-			more = more.Min(Guarantee(t, to, in.Open))
+		base = amountOf(t.Guarantee).floor()
+		more = amountOf(Guarantee(t, from, in.Open))
+		if to != from && more != amountOf(t.Guarantee) {
+			more = more.min(amountOf(Guarantee(t, to, in.Open)))
 		}
-		return base, more.Sub(base).Floor(), names
+		return base, more.sub(base).floor(), names
 	}
 }
 
 // entitle reckons what every tenant is promised and what of it can be kept: at most firm altogether, where that is known. A tenant that
 // has others below it and names nothing of a resource passes on what they are promised. What there is beyond firm can be borrowed.
-func (tr *tree) entitle(of promise, firm fleet.Known[fleet.Resources], beyond fleet.Resources) {
+func (tr *tree) entitle(of promise, firm fleet.Known[amount], beyond amount) {
 	for i := len(tr.nodes) - 1; i >= 0; i-- {
 		n := &tr.nodes[i]
-		n.base, n.lift = fleet.Resources{}, fleet.Resources{}
+		n.base, n.lift = amount{}, amount{}
 		for _, c := range n.children {
-			n.base, n.lift = n.base.Add(tr.nodes[c].base), n.lift.Add(tr.nodes[c].lift)
+			n.base, n.lift = n.base.add(tr.nodes[c].base), n.lift.add(tr.nodes[c].lift)
 		}
 		if n.tenant == nil {
 			continue
@@ -137,29 +140,29 @@ func (tr *tree) entitle(of promise, firm fleet.Known[fleet.Resources], beyond fl
 		n.base, n.lift = base, more
 	}
 	top := &tr.nodes[0]
-	top.entitled = top.base.Add(top.lift)
+	top.entitled = top.base.add(top.lift)
 	if firm.OK {
-		top.entitled = firm.Value.Floor()
+		top.entitled = firm.Value.floor()
 	}
 	for i := range tr.nodes {
 		tr.keep(&tr.nodes[i])
 	}
-	top.own = top.own.Add(beyond.Floor())
+	top.own = top.own.add(beyond.floor())
 }
 
 // ownOr takes each resource from own where the tenant names it, else from below.
-func ownOr(own, below, names fleet.Resources) fleet.Resources {
-	if names.CPU > 0 {
-		below.CPU = own.CPU
+func ownOr(own, below, names amount) amount {
+	if names.cpu > 0 {
+		below.cpu = own.cpu
 	}
-	if names.Memory > 0 {
-		below.Memory = own.Memory
+	if names.memory > 0 {
+		below.memory = own.memory
 	}
-	if names.GPU > 0 {
-		below.GPU = own.GPU
+	if names.gpu > 0 {
+		below.gpu = own.gpu
 	}
-	if names.Pods > 0 {
-		below.Pods = own.Pods
+	if names.parcels > 0 {
+		below.parcels = own.parcels
 	}
 	return below
 }
@@ -167,28 +170,28 @@ func ownOr(own, below, names fleet.Resources) fleet.Resources {
 // keep entitles the children of a node: to their guarantees first, scaled down alike where they do not fit, then to their lifts in what is
 // left, again alike.
 func (tr *tree) keep(n *node) {
-	var base, lift fleet.Resources
+	var base, lift amount
 	for _, c := range n.children {
-		base, lift = base.Add(tr.nodes[c].base), lift.Add(tr.nodes[c].lift)
+		base, lift = base.add(tr.nodes[c].base), lift.add(tr.nodes[c].lift)
 	}
 	room := n.entitled
 	left := room
 	for _, c := range n.children {
 		tr.nodes[c].entitled = scaled(tr.nodes[c].base, room, base)
-		left = left.Sub(tr.nodes[c].entitled)
+		left = left.sub(tr.nodes[c].entitled)
 	}
 	n.own = left
 	for _, c := range n.children {
 		more := scaled(tr.nodes[c].lift, left, lift)
-		tr.nodes[c].entitled = tr.nodes[c].entitled.Add(more)
-		n.own = n.own.Sub(more)
+		tr.nodes[c].entitled = tr.nodes[c].entitled.add(more)
+		n.own = n.own.sub(more)
 	}
 }
 
 // scaled is part × room / whole where whole is more than room, rounded down, so that all parts together fit.
-func scaled(part, room, whole fleet.Resources) fleet.Resources {
-	return fleet.Resources{CPU: scale(part.CPU, room.CPU, whole.CPU), Memory: scale(part.Memory, room.Memory, whole.Memory),
-		GPU: scale(part.GPU, room.GPU, whole.GPU), Pods: scale(part.Pods, room.Pods, whole.Pods)}
+func scaled(part, room, whole amount) amount {
+	return amount{cpu: scale(part.cpu, room.cpu, whole.cpu), memory: scale(part.memory, room.memory, whole.memory),
+		gpu: scale(part.gpu, room.gpu, whole.gpu), parcels: scale(part.parcels, room.parcels, whole.parcels)}
 }
 
 func scale[T ~int64](part, room, whole T) T {

@@ -51,20 +51,20 @@ type Want struct {
 }
 
 // online is the present demand of the tenant's services: what they ask for, and what runs until it is gone.
-func (w *Want) online() fleet.Resources { return w.Now.Max(w.Used).Floor() }
+func (w *Want) online() amount { return amountOf(w.Now.Max(w.Used)).floor() }
 
 // offline is the least and the most that the tenant's offline work wants.
-func (w *Want) offline() (need, wish fleet.Resources) {
-	need = w.OfflineNeed.Floor()
-	return need, w.OfflineWish.Max(w.Offline).Max(need)
+func (w *Want) offline() (need, wish amount) {
+	need = amountOf(w.OfflineNeed).floor()
+	return need, amountOf(w.OfflineWish.Max(w.Offline)).max(need)
 }
 
 // ahead is the online demand of a step ahead; the present one where nothing is known of it.
-func (w *Want) ahead(step int) fleet.Resources {
+func (w *Want) ahead(step int) amount {
 	if step >= len(w.Ahead) {
 		return w.online()
 	}
-	return w.Ahead[step].Floor()
+	return amountOf(w.Ahead[step]).floor()
 }
 
 // ParcelCount is what a tenant has of one class of parcels: N are those that it is on, More how many it lacks at least for all that its jobs

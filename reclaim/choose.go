@@ -149,7 +149,7 @@ func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
 	for _, p := range pods {
 		switch p.Class {
 		case fleet.PodOnline:
-			g.gain = g.gain.Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
+			g.gain = g.gain.Sub(p.Requests.OnePod())
 		case fleet.PodOffline:
 			g.pods++
 			job := s.Job(p.Job)

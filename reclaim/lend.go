@@ -242,7 +242,7 @@ func (v *fleetView) online(n *fleet.Node) fleet.Resources {
 	var sum fleet.Resources
 	for _, p := range v.pods[n.ID] {
 		if p.Class == fleet.PodOnline {
-			sum = sum.Add(p.Requests).Add(fleet.Resources{Pods: 1})
+			sum = sum.Add(p.Requests.OnePod())
 		}
 	}
 	return sum

@@ -14,9 +14,7 @@ const gpuResource = "nvidia.com/gpu"
 
 // podRequests is what the scheduler counts for a pod, the pod itself included.
 func podRequests(spec *corev1.PodSpec) fleet.Resources {
-	r := facts.Resources(facts.PodRequests(spec))
-	r.Pods = 1
-	return r
+	return facts.Resources(facts.PodRequests(spec)).OnePod()
 }
 
 // cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has. What starts before them has ended.

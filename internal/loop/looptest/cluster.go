@@ -124,7 +124,7 @@ func (w *World) schedule() {
 	}
 	for _, p := range w.pods {
 		if i, ok := index[p.Node]; ok {
-			free[i] = free[i].Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
+			free[i] = free[i].Sub(p.Requests.OnePod())
 		}
 	}
 	for _, p := range w.pods {
@@ -141,7 +141,7 @@ func (w *World) schedule() {
 			continue
 		}
 		n := &w.nodes[best]
-		free[best] = free[best].Sub(p.Requests).Sub(fleet.Resources{Pods: 1})
+		free[best] = free[best].Sub(p.Requests.OnePod())
 		p.Node, p.NodeName, p.Phase, p.Started = n.ID, n.Name, fleet.PodRunning, fleet.KnownAt(w.now, w.now)
 		p.readyAt = w.now
 		if p.Class == fleet.PodOnline {
@@ -152,7 +152,7 @@ func (w *World) schedule() {
 
 func (w *World) fits(p *pod, n *fleet.Node, free fleet.Resources) bool {
 	switch {
-	case !p.Requests.Add(fleet.Resources{Pods: 1}).Fits(free):
+	case !p.Requests.OnePod().Fits(free):
 		return false
 	case p.Class == fleet.PodOffline:
 		return n.Marks.OfflineLabel
