@@ -34,6 +34,8 @@ type Workload struct {
 	Finished bool
 	// Refusals hold for all parts. Each reads "Reason: sentence" and says how to mend it.
 	Refusals []string
+	// Owned are refusals of members that would be resized: another system owns the size.
+	Owned []string
 }
 
 // Part is one role of a workload: pods that are alike and are counted in one field.

@@ -52,7 +52,7 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 		p.Remaining = max(*j.Spec.Completions-j.Status.Succeeded, 0)
 	}
 	if j.Spec.Suspend != nil && *j.Spec.Suspend {
-		refuse(&w.Refusals, "JobSuspended", "spec.suspend of the Job is true: resume it, or remove it from the members")
+		refuseSuspended(&w.Refusals, j, "spec.suspend", "the Job")
 	}
 	p.StableToo = batchRefusals(&j.Spec)
 	p.refuseBatchDeadline(&j.Spec, "spec.activeDeadlineSeconds", "the Job")
@@ -60,6 +60,11 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 	if !vouched(j.Annotations) {
 		w.judgeLaunchers(func(*Part) podHosts { return indexedHosts(&j.Spec, j.Name, j.Spec.Template.Spec.Subdomain) })
 	}
+	by := ""
+	if j.Spec.ManagedBy != nil {
+		by = *j.Spec.ManagedBy
+	}
+	w.govern(j, KindBatchJob, by)
 	return w
 }
 

@@ -34,7 +34,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 	o := object(u.Object)
 	w := Workload{What: what(u), Finished: o.condition("Completed", "Failed")}
 	if o.yes("spec", "suspend") {
-		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
+		refuseSuspended(&w.Refusals, u, "spec.suspend", w.What)
 	}
 	hosts := map[string]podHosts{}
 	for i, r := range o.list("spec", "replicatedJobs") {
@@ -73,5 +73,6 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 	if !vouched(u.GetAnnotations()) {
 		w.judgeLaunchers(func(p *Part) podHosts { return hosts[p.Name] })
 	}
+	w.govern(u, jobSet{}.Kind(), managedBy(o))
 	return w
 }

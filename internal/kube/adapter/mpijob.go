@@ -46,7 +46,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	}
 	worker.bind(horovodBounds(c, max(o.number(1, "spec", "slotsPerWorker"), 1)))
 	if o.yes("spec", "runPolicy", "suspend") {
-		refuse(&w.Refusals, "JobSuspended", "spec.runPolicy.suspend of %s is true: resume it, or remove it from the members", w.What)
+		refuseSuspended(&w.Refusals, u, "spec.runPolicy.suspend", w.What)
 	}
 	if p := o.text("spec", "runPolicy", "cleanPodPolicy"); p != "Running" && p != "All" {
 		refuse(&w.Refusals, "CleanPodPolicyMissing", "spec.runPolicy.cleanPodPolicy of %s is %s, and workers stay on lent machines after the launcher has ended: set Running or All", w.What, orNone(p))
@@ -64,5 +64,6 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	}
 	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher,
 		Labels: marked(o.labels("spec", "mpiReplicaSpecs", "Launcher", "template", "metadata", "labels"), labelJobRole, "launcher")}}
+	w.govern(u, mpiJob{}.Kind(), managedBy(o))
 	return w
 }

@@ -41,7 +41,7 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 		worker.Remaining = 0
 	}
 	if o.yes("spec", "runPolicy", "suspend") {
-		refuse(&w.Refusals, "JobSuspended", "spec.runPolicy.suspend of %s is true: resume it, or remove it from the members", w.What)
+		refuseSuspended(&w.Refusals, u, "spec.runPolicy.suspend", w.What)
 	}
 	master := o.podSpec("spec", "pytorchReplicaSpecs", "Master", "template", "spec")
 	worker.judgePolicy(u, o, master, w.What)
@@ -57,6 +57,7 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 			StableToo: restartRefusals(o, "Master", heard && commandOf(master).runsTorch(), w.What),
 			Labels:    marked(o.labels("spec", "pytorchReplicaSpecs", "Master", "template", "metadata", "labels"), labelReplicaType, "master")})
 	}
+	w.govern(u, pyTorchJob{}.Kind(), managedBy(o))
 	return w
 }
 

@@ -40,7 +40,7 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 	o := object(u.Object)
 	w := Workload{What: what(u)}
 	if o.yes("spec", "suspend") {
-		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
+		refuseSuspended(&w.Refusals, u, "spec.suspend", w.What)
 	}
 	for i, g := range o.list("spec", "workerGroupSpecs") {
 		at := func(field string) []string { return []string{"spec", "workerGroupSpecs", strconv.Itoa(i), field} }
@@ -52,7 +52,7 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 			p.Max = Bound{g.number(0, "maxReplicas"), dotted(at("maxReplicas"))}
 		}
 		if g.yes("suspend") {
-			refuse(&p.StableToo, "JobSuspended", "%s of %s is true: resume group %s, or take it out of the members", dotted(at("suspend")), w.What, p.Name)
+			refuseSuspended(&p.StableToo, u, dotted(at("suspend")), w.What)
 		}
 		if n := g.number(1, "numOfHosts"); n > 1 {
 			refuse(&p.Refusals, "MultiHostGroup", "group %s of %s has numOfHosts %d: a replica that loses one of its hosts is lost as a whole; lend to a group with numOfHosts 1", p.Name, w.What, n)
@@ -65,5 +65,6 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 	w.Parts = append(w.Parts, Part{Name: rayHead, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one head",
 		Template: o.podSpec("spec", "headGroupSpec", "template", "spec"),
 		Labels:   marked(o.labels("spec", "headGroupSpec", "template", "metadata", "labels"), labelRayNodeType, rayHead)})
+	w.govern(u, rayCluster{}.Kind(), managedBy(o))
 	return w
 }

@@ -17,7 +17,11 @@ func Refusals(w *Workload, m *v1alpha1.JobMember) []string {
 	if p == nil {
 		return []string{fmt.Sprintf("PartUnknown: member %s: %s has no part %s: it has %s; name one of them in spec.members[].part", m.Role, w.What, m.PartName(), w.partNames())}
 	}
-	out := slices.Clone(w.Refusals)
+	var out []string
+	if keeps := p.Fixed != "" || m.Min == m.Max && m.Stable; !keeps && !p.SelfSized {
+		out = slices.Clone(w.Owned) // first, since the others do not help while it stands
+	}
+	out = append(out, w.Refusals...)
 	if why := heldStable(p, m); why != "" {
 		return append(out, why)
 	}

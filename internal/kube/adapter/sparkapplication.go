@@ -41,7 +41,7 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	state := o.text("status", "applicationState", "state")
 	w.Finished = state == "COMPLETED" || state == "FAILED"
 	if o.yes("spec", "suspend") {
-		refuse(&w.Refusals, "JobSuspended", "spec.suspend of %s is true: resume it, or remove it from the members", w.What)
+		refuseSuspended(&w.Refusals, u, "spec.suspend", w.What)
 	}
 	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: executorSpec(o),
 		Labels: o.labels("spec", "executor", "labels")}
@@ -59,6 +59,7 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	w.Parts = []Part{p, {Name: sparkDriver, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one driver",
 		Template: o.podSpec("spec", "driver", "template", "spec"),
 		Labels:   marked(o.labels("spec", "driver", "labels"), labelSparkRole, sparkDriver)}}
+	w.govern(u, sparkApplication{}.Kind(), managedBy(o))
 	return w
 }
 
