@@ -63,9 +63,9 @@ type Node struct {
 	Ready bool
 	// Shut says why a node is not Ready.
 	Shut Shut
-	// Lifecycle is the condition by which an administrator says that the machine is drained, shut down or maintained, or will be; empty without one.
-	// Online goes on there for as long as it may, and nothing new is lent.
-	Lifecycle string
+	// Leaving is by what the machine is known to go, or to be maintained: a condition of its administrator, a taint of a node autoscaler or cloud, its
+	// deletion; empty without one. Online goes on there for as long as it may, nothing new is lent, and what comes home brings no room.
+	Leaving string
 	// Repels are the online pools whose services do not tolerate the taints of others on a node of an offline pool, sorted: borrowed, it would be no room
 	// for them. The node stays Ready, since its own pool's work may tolerate them.
 	Repels []PoolID
@@ -109,6 +109,9 @@ func (s Shut) String() string {
 	}
 	return "a reason that is not known"
 }
+
+// Lasts reports whether room on the machine can be counted on for the time ahead: it takes pods, and is not known to go.
+func (n *Node) Lasts() bool { return n.Ready && n.Leaving == "" }
 
 // Agentless reports whether no agent was ever seen on the machine. The controller then decides Clean by the API server's facts, for the
 // whole machine and for no part of it.

@@ -193,7 +193,7 @@ func (m *maker) lacksMore(p *fleet.Pool) bool {
 
 // countAdopted counts a machine as on its way home, as the next plan does: recalls of this plan ask for what is short beyond it.
 func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
-	if p.Class != fleet.Online || n.Pool != p.ID || !n.Ready {
+	if p.Class != fleet.Online || n.Pool != p.ID || !n.Lasts() {
 		return
 	}
 	l := m.ledgerOf(p)

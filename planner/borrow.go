@@ -42,7 +42,7 @@ func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
 		}
 		l.borrowed = append(l.borrowed, loan)
 		if loan.Phase == fleet.Emptying {
-			if opens(n, l.pool) {
+			if opens(n, l.pool) && n.Lasts() {
 				l.coming = l.coming.Add(n.Allocatable)
 			}
 			continue
@@ -100,7 +100,7 @@ func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if !n.Ready {
+		if !n.Lasts() {
 			continue // it brings nothing
 		}
 		kept := n.Pool == l.pool.ID && m.state[n.ID].emptyingAlone()

@@ -235,7 +235,7 @@ func TestBorrowsAheadOfTheLendersNotice(t *testing.T) {
 	}
 }
 
-// What will be short is borrowed ahead only so far as nothing comes home for it: a machine that is not ready does not.
+// What will be short is borrowed ahead only so far as nothing comes home for it: a machine that is not ready, or about to leave, does not.
 func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 	for _, c := range []struct {
 		phase  fleet.Phase
@@ -244,12 +244,20 @@ func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 	}{{fleet.Lent, true, 0}, {fleet.Lent, false, 1}, {fleet.Emptying, true, 0}, {fleet.Emptying, false, 1}} {
 		w := newWorld(4).service("web", 18, 0, 3, 86)
 		w.loan(3, c.phase, 1)
-		w.s.Nodes[3].Ready = c.ready
 		w.offline(2)
 		w.s.Pools[0].Notice, w.s.Pools[0].NoticeMax = 20*time.Minute, 20*time.Minute
 		w.rises = []rise{{"shop/web", 25 * time.Minute, 125}}
-		if p := made(w.input()); moves(p, MoveBegin) != c.begins {
-			t.Errorf("%s, ready %v: %d machines are borrowed, want %d: %+v", c.phase, c.ready, moves(p, MoveBegin), c.begins, p.Pools)
+		for _, leaving := range []bool{false, true} {
+			if leaving && c.ready {
+				continue
+			}
+			n := &w.s.Nodes[3]
+			if n.Ready, n.Leaving = c.ready, ""; leaving {
+				n.Ready, n.Leaving = true, "the condition MaintenancePlanned"
+			}
+			if p := made(w.input()); moves(p, MoveBegin) != c.begins {
+				t.Errorf("%s, ready %v, leaving %v: %d machines are borrowed, want %d: %+v", c.phase, c.ready, leaving, moves(p, MoveBegin), c.begins, p.Pools)
+			}
 		}
 	}
 }

@@ -39,14 +39,14 @@ func (m *maker) shortenNotices() {
 }
 
 // homeward lists the machines of a pool that are ready and whose loans are all on their way home: those that drain first, then by the time of their
-// deadline. One that is not ready brings no room, whenever it comes.
+// deadline. One that is not ready, or about to leave, brings no room, whenever it comes.
 func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
 	s := m.in.Snapshot
 	var out []*fleet.Node
 	last := map[fleet.NodeID]time.Time{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if st := m.state[n.ID]; n.Pool != pool || !n.Ready || st.homeward == 0 || st.homeward != st.live {
+		if st := m.state[n.ID]; n.Pool != pool || !n.Lasts() || st.homeward == 0 || st.homeward != st.live {
 			continue
 		}
 		out = append(out, n)

@@ -29,7 +29,7 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
 		n := s.Node(loan.Node)
-		if n == nil || !n.Ready || !m.state[loan.Node].emptyingAlone() {
+		if n == nil || !n.Lasts() || !m.state[loan.Node].emptyingAlone() {
 			continue
 		}
 		switch free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); {

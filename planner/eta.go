@@ -139,7 +139,7 @@ func newEstimate(x *staffing) *estimate {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		p := s.Pool(n.Pool)
-		if p == nil || !n.Ready {
+		if p == nil || !n.Lasts() {
 			continue
 		}
 		e.gpus += n.Allocatable.GPU

@@ -133,7 +133,7 @@ func (e *estimate) within(mem *fleet.Member, class fleet.ParcelClass) (largest f
 		p := s.Pool(n.Pool)
 		offline := p != nil && p.Class == fleet.Offline
 		switch {
-		case p == nil || !n.Ready || !offline && (mem.Stable || !p.Mode.Acts()) || n.Allocatable.Count(unit) == 0:
+		case p == nil || !n.Lasts() || !offline && (mem.Stable || !p.Mode.Acts()) || n.Allocatable.Count(unit) == 0:
 			continue
 		case !class.Holds(fleet.KindNode, n.GPUModel) || !offline && p.Unit == fleet.UnitSocket:
 			return fleet.Resources{}, false

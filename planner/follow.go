@@ -33,6 +33,9 @@ func (m *maker) follow() {
 		if m.superseded(l, entry, node) || m.repair(l, node) || m.pool(l) == nil && m.orphaned(l) {
 			continue
 		}
+		if m.stopLeaving(l, node) {
+			continue
+		}
 		if m.fromOffline(l) {
 			m.followBorrowed(l, entry, node)
 			continue
@@ -111,23 +114,33 @@ func (m *maker) recallAsked(l *fleet.Loan) bool {
 	return true
 }
 
-// ReasonLifecycle is why a machine is recalled that is, or will be, drained, shut down or maintained.
+// ReasonLifecycle is why a machine is recalled that is about to leave: it is, or will be, drained, shut down, maintained or deleted.
 const ReasonLifecycle = "NodeLifecycle"
 
-// recallLeaving recalls what is lent of a machine that an administrator is about to take away, with the whole notice and within the budget of recalls, so that
-// the work there is saved before the drain. It reports whether that was the loan's step.
+// stopLeaving calls off what is being emptied on a machine that is about to leave, or was cordoned: the borrower would get a machine that takes no pods. A
+// kubelet that is silent for a moment ends no loan. It reports whether that was the loan's step.
+func (m *maker) stopLeaving(l *fleet.Loan, n *fleet.Node) bool {
+	why := n.Leaving
+	if why == "" && n.Shut.By == fleet.ShutByCordon {
+		why = n.Shut.String()
+	}
+	if why == "" || l.Phase != fleet.Emptying {
+		return false
+	}
+	after, err := l.Cancel(m.in.Snapshot.At, "the machine is about to leave: "+why)
+	m.step(passFollow, MoveCancel, *l, after, err, ReasonLifecycle)
+	return true
+}
+
+// recallLeaving recalls what is lent of a machine that is about to leave, with the whole notice and within the budget of recalls, so that the work there is
+// saved before the drain. It reports whether that was the loan's step.
 func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
-	if n.Lifecycle == "" || l.Phase != fleet.Emptying && l.Phase != fleet.Lent {
+	if n.Leaving == "" || l.Phase != fleet.Lent {
 		return false
 	}
 	s, o := m.in.Snapshot, m.in.Options
-	why := "condition " + n.Lifecycle + " of the machine is true"
-	if l.Phase == fleet.Emptying {
-		after, err := l.Cancel(s.At, why)
-		m.step(passFollow, MoveCancel, *l, after, err, ReasonLifecycle)
-		return true
-	}
-	// A whole fleet may get the condition at once.
+	why := "the machine is about to leave: " + n.Leaving
+	// A whole fleet may get such a mark at once.
 	if pool := m.pool(l); pool != nil && !m.recalled[l.Node] && m.recalledLately(pool) >= perMinute(pool) {
 		m.withhold("loan "+string(l.ID), "recall", fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(pool)), Why{ReasonLifecycle, why})
 		return false

@@ -45,7 +45,7 @@ func (x *staffing) room() *place.Table {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		pool := s.Pool(n.Pool)
-		if pool == nil || !n.Ready || !m.open(n) {
+		if pool == nil || !n.Lasts() || !m.open(n) {
 			continue
 		}
 		machines = append(machines, n)

@@ -176,7 +176,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, what came home is kept for its claimant, and the parcels of a machine stay
 		// together.
-		if n.Pool != l.pool.ID || len(loans) == 0 || n.Lifecycle != "" || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
+		if n.Pool != l.pool.ID || len(loans) == 0 || n.Leaving != "" || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
 			slices.ContainsFunc(m.loans[n.ID], func(x *fleet.Loan) bool { return x.Phase == fleet.Returned && x.From == l.pool.ID }) ||
 			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Asked != "" || !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue

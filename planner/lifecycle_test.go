@@ -24,7 +24,7 @@ func TestLifecycleRecalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(6).service("web", 8, 0, 4, 8*8*0.3)
 			w.loan(5, c.phase, 1)
-			w.s.Nodes[5].Lifecycle = c.condition
+			w.s.Nodes[5].Leaving = c.condition
 			var got MoveKind
 			for _, m := range made(w.input()).Moves {
 				if m.Why.Reason != ReasonLifecycle {
@@ -45,6 +45,61 @@ func TestLifecycleRecalls(t *testing.T) {
 	}
 }
 
+// What is being emptied on a machine that is about to leave, or that was cordoned, goes to no borrower, whichever side it is for. A kubelet that is silent for
+// a moment calls nothing off.
+func TestNothingIsHandedOverOfALeavingMachine(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(*fleet.Node)
+		want int
+	}{
+		{"it stays", func(*fleet.Node) {}, 0},
+		{"a taint", func(n *fleet.Node) { n.Leaving = "the taint karpenter.sh/disrupted:NoSchedule" }, 1},
+		{"a taint that the services do not tolerate either", func(n *fleet.Node) {
+			n.Leaving, n.Ready, n.Shut = "the taint x", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "x"}
+		}, 1},
+		{"a cordon", func(n *fleet.Node) { n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByCordon} }, 1},
+		{"a silent kubelet", func(n *fleet.Node) { n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByKubelet} }, 0},
+	} {
+		for _, borrowed := range []bool{false, true} {
+			w := newWorld(6).service("web", 8, 0, 4, 8*8*0.3)
+			l := w.loan(5, fleet.Emptying, 1)
+			if borrowed {
+				w.s.Nodes[5].Pool = "offline"
+				l.From, l.To = "offline", "online"
+				l.Deadline = w.s.At.Add(time.Minute)
+				e := &w.s.Nodes[5].Share.Parcels[0]
+				e.Holder, e.Next = l.Holder(), l.Next()
+			}
+			c.do(&w.s.Nodes[5])
+			got := 0
+			for _, m := range made(w.input()).Moves {
+				if m.Kind == MoveCancel && m.Why.Reason == ReasonLifecycle {
+					got++
+				}
+			}
+			if got != c.want {
+				t.Errorf("%s, borrowed %v: %d loans are called off, want %d", c.name, borrowed, got, c.want)
+			}
+		}
+	}
+}
+
+// A recall counts on no machine that is about to leave: one that is on its way home covers nothing, and another is called.
+func TestRecallsCountOnNoLeavingMachine(t *testing.T) {
+	for _, leaving := range []string{"", "the condition MaintenancePlanned", "the taint ToBeDeletedByClusterAutoscaler=1:NoSchedule"} {
+		w := newWorld(5).service("web", 24, 0, 3, 24*8*0.6)
+		l := w.loan(3, fleet.Noticed, 2)
+		l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
+		w.loan(4, fleet.Lent, 1)
+		w.s.Nodes[3].Leaving = leaving
+		w.waits("web", 4)
+		if got, want := moves(made(w.input()), MoveRecall) > 0, leaving != ""; got != want {
+			t.Errorf("the machine on its way home leaves by %q: another is recalled %v, want %v", leaving, got, want)
+		}
+	}
+}
+
 // A condition on the whole fleet recalls by the pool's budget, and each machine that waits is named.
 func TestLifecycleOfAFleet(t *testing.T) {
 	w := newWorld(12).service("web", 8, 0, 4, 8*8*0.3)
@@ -52,7 +107,7 @@ func TestLifecycleOfAFleet(t *testing.T) {
 		w.loan(4+i, fleet.Lent, 1)
 	}
 	for i := range w.s.Nodes {
-		w.s.Nodes[i].Lifecycle = "MaintenancePlanned"
+		w.s.Nodes[i].Leaving = "MaintenancePlanned"
 	}
 	w.s.Pool("online").MovesPerHour = 120
 	p := made(w.input())
@@ -78,7 +133,7 @@ func TestLifecycleMachinesAreNotLent(t *testing.T) {
 	w := newWorld(8).service("web", 8, 0, 4, 8*8*0.3)
 	for i := range w.s.Nodes {
 		if i != 6 {
-			w.s.Nodes[i].Lifecycle = "MaintenancePlanned"
+			w.s.Nodes[i].Leaving = "MaintenancePlanned"
 		}
 	}
 	p := made(w.input())
@@ -97,7 +152,7 @@ func TestLifecycleMachinesAreNotLent(t *testing.T) {
 		w.worker(3, 0)
 		q := &w.s.Pods[len(w.s.Pods)-1]
 		q.NoticeLoan, q.NoticeEpoch, q.NoticeDeadline = l.ID, l.Epoch, fleet.KnownAt(l.Deadline, t0)
-		w.s.Nodes[3].Lifecycle = condition
+		w.s.Nodes[3].Leaving = condition
 		if got := moves(made(w.input()), MoveTurnBack); got != want {
 			t.Errorf("condition %q: %d notices are taken back, want %d", condition, got, want)
 		}

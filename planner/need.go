@@ -92,7 +92,7 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 			l.usable = l.usable.Add(n.Allocatable)
 		default:
 			l.usable = l.usable.Add(asked)
-			if st.live == st.homeward {
+			if st.live == st.homeward && n.Lasts() {
 				l.coming = l.coming.Add(n.Allocatable.Sub(asked).Floor())
 			}
 		}

@@ -77,7 +77,7 @@ func (m *maker) gpusAway(l *ledger) int64 {
 	for i := range m.in.Snapshot.Nodes {
 		n := &m.in.Snapshot.Nodes[i]
 		st := m.state[n.ID]
-		if free := n.Allocatable.Sub(l.online[n.ID]); n.Pool == l.pool.ID && n.Ready && st.live > 0 && st.lost == 0 && free.CPU >= leastRoom {
+		if free := n.Allocatable.Sub(l.online[n.ID]); n.Pool == l.pool.ID && n.Lasts() && st.live > 0 && st.lost == 0 && free.CPU >= leastRoom {
 			sum += max(free.GPU, 0)
 		}
 	}

@@ -154,7 +154,7 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 	var out []*group
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Pool != ask.Pool.ID || !n.Ready || n.Lifecycle != "" || busy[n.ID] || slices.Contains(n.Repels, ask.To) {
+		if n.Pool != ask.Pool.ID || !n.Lasts() || busy[n.ID] || slices.Contains(n.Repels, ask.To) {
 			continue
 		}
 		g := &group{node: n.Name, machine: n}

@@ -106,7 +106,7 @@ type group struct {
 	clean    time.Duration // what the node side needs after it
 }
 
-// groupsOf are the machines with lent parcels of a pool, those apart that are not ready.
+// groupsOf are the machines with lent parcels of a pool, those apart that bring no room.
 func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*group) {
 	pods, c := o.pods(s), newCosts(s, pool, o)
 	byNode := map[fleet.NodeID]*group{}
@@ -130,7 +130,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*gro
 		if n == nil {
 			continue
 		}
-		if g.fill(n, pods[id], c); n.Ready {
+		if g.fill(n, pods[id], c); n.Lasts() {
 			live = append(live, g)
 		} else {
 			dead = append(dead, g)

@@ -295,7 +295,7 @@ func TestWhatIsAskedForLaterMayWait(t *testing.T) {
 	}
 }
 
-// Machines that are not ready come home last, though nobody works there, and what they would bring stays short.
+// Machines that are not ready, or about to leave, come home last, though nobody works there, and what they would bring stays short.
 func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -313,6 +313,7 @@ func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
 			lend(s, i)
 		}
 		s.Nodes[0].Ready, s.Nodes[1].Ready, s.Nodes[0].Allocatable.GPU = false, false, 8
+		s.Nodes[1].Ready, s.Nodes[1].Leaving = true, "the taint karpenter.sh/disrupted:NoSchedule"
 		s.Jobs = []fleet.Job{{ID: "high", Priority: fleet.PriorityHigh}}
 		pod(s, 2, fleet.PodOffline, "high", 16_000)
 		s.Sort()

@@ -215,8 +215,8 @@ func (v *fleetView) held(n *fleet.Node) string {
 	if !n.AgentAlive && n.AgentKnown {
 		return "its node agent shows no life: nobody would report it clean"
 	}
-	if n.Lifecycle != "" {
-		return "its condition " + n.Lifecycle + " is true: it will be drained, shut down or maintained"
+	if n.Leaving != "" {
+		return "it is about to leave: " + n.Leaving
 	}
 	if by := v.stay[n.ID]; by != "" {
 		return by

@@ -191,7 +191,7 @@ func TestVerbs(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"list": {"services", "services -A", "services -o wide", "services -n bank", "services cart", "services crat", "services -l team=shop", "services -A --sort-by desired",
 			"services --sort-by .spec.replicas.max", "services --sort-by desird", "pools", "pools -o wide", "jobs -A", "jobs -n ml -o wide", "festivals", "nodes", "nodes -o wide", "nodes node-17", "nodes node-71", "nodes -o json", "quotas", "quotas -o wide", "loans", "loans -o wide", "loans -o yaml"},
-		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain loan node-17-aa", "explain loan node-18-bb", "explain quota shop", "explain job ml/train", "explain job -n ml spark", "explain job ml/huge", "explain loan gone", "explain service shop/cart -o json"},
+		"explain": {"explain service shop/cart", "explain service cart-copy -n shop", "explain node node-17", "explain node node-3", "explain node node-4", "explain loan node-17-aa", "explain loan node-18-bb", "explain quota shop", "explain job ml/train", "explain job -n ml spark", "explain job ml/huge", "explain loan gone", "explain service shop/cart -o json"},
 		"pause": {"pause shop/cart", "pause cart -n shop --out", "pause shop/cart --in", "pause shop/cart --dry-run", "pause shop/cart --dry-run=server",
 			"resume shop/cart", "resume cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --force", "freeze --reason INC-12 --force --dry-run", "thaw", "thaw -n nowhere"},
 		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/rollout", "adopt shop/gone",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
@@ -44,7 +46,10 @@ func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	if text := orphanText(away, share); text != "" {
 		p.add("Without a loan", "%s", text)
 	}
-	p.add("Stays because of", "%s", pinText(arg, all))
+	p.add("Stays because of", "%s", cmp.Or(stayOf(node), pinText(arg, all)))
+	if others := facts.ForeignTaints(node.Spec.Taints); len(others) > 0 {
+		p.add("Taints of others", "%s; the machine is no room for services that do not tolerate them", facts.TaintText(others))
+	}
 	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg, share))
 	p.add("Marks", "%s", marksText(node))
 	rows := make([][]string, len(away))
@@ -126,6 +131,17 @@ func orphanText(away []v1alpha1.Loan, share *v1alpha1.NodeShare) string {
 		return ""
 	}
 	return strings.Join(parts, "; ") + ": the controller makes a loan again, which begins with a notice, or clears an entry of a machine that is home"
+}
+
+// stayOf says by which fact of the node its machine starts no loan; empty where it may.
+func stayOf(node *corev1.Node) string {
+	if by := facts.Leaving(node); by != "" {
+		return "it is about to leave: " + by
+	}
+	if shut := facts.Shut(node); shut.By != "" {
+		return "it takes no pods: " + shut.String()
+	}
+	return ""
 }
 
 func pinText(node string, all []v1alpha1.CapacityPool) string {

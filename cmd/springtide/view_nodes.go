@@ -144,7 +144,7 @@ func (o *cliOptions) nodeRows(ctx context.Context, c *clients, everything bool) 
 		if len(homes) == 0 && !everything {
 			continue
 		}
-		r := nodeRow{Name: n.Name, Pool: strings.Join(homes, "+"), Agent: agentWord(agents[n.Name], c.wall()), Pinned: pinned[n.Name], Marks: marksWord(n)}
+		r := nodeRow{Name: n.Name, Pool: strings.Join(homes, "+"), Agent: agentWord(agents[n.Name], c.wall()), Pinned: cmp.Or(stayOf(n), pinned[n.Name]), Marks: marksWord(n)}
 		r.hold(away)
 		rows = append(rows, r)
 	}

@@ -1,8 +1,6 @@
 package kube
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,9 +32,10 @@ type nodeFacts struct {
 	images imageSet
 	// taints, kept and protected are what a change of our marks starts from.
 	taints []corev1.Taint
-	// foreign are the taints of others that keep pods off, foreignText names them.
+	// foreign are the taints of others that keep pods off, foreignText names them. goes: by one of them the machine goes.
 	foreign     []rules.Taint
 	foreignText string
+	goes        bool
 	kept        fleet.Known[string]
 	protected   map[string]bool
 	// dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next change of the marks.
@@ -63,13 +62,18 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			Network:     n.Labels[v1alpha1.LabelNetworkPod],
 			GPUModel:    n.Labels[facts.LabelGPUModel],
 			Allocatable: facts.Resources(n.Status.Allocatable),
-			Ready:       nodeReady(n),
-			Shut:        shutBy(n),
-			Lifecycle:   lifecycle(n),
+			Shut:        facts.Shut(n),
+			Leaving:     facts.Leaving(n),
 		},
-		kubelet: kubeletReports(n),
+		kubelet: facts.KubeletReports(n),
 	}
-	f.readForeign(n.Spec.Taints)
+	f.node.Ready = f.node.Shut == fleet.Shut{}
+	foreign := facts.ForeignTaints(n.Spec.Taints)
+	f.foreignText = facts.TaintText(foreign)
+	for i := range foreign {
+		f.foreign = append(f.foreign, facts.Taint(&foreign[i]))
+		f.goes = f.goes || facts.IsLeavingTaint(&foreign[i])
+	}
 	_, f.offers = n.Status.Capacity[v1alpha1.ResourceReclaimedCPU]
 	for _, key := range keepAnnotations() {
 		f.protected[key] = n.Annotations[key] == "true"
@@ -111,63 +115,6 @@ func fenceOf(ts []corev1.Taint) fleet.Fence {
 }
 
 func isFence(t corev1.Taint) bool { return t.Key == v1alpha1.TaintFenced }
-
-// readForeign reads the taints of others. A preference keeps no pod off.
-func (f *nodeFacts) readForeign(ts []corev1.Taint) {
-	var names []string
-	for i := range ts {
-		t := &ts[i]
-		if t.Effect == corev1.TaintEffectPreferNoSchedule || isFence(*t) || facts.IsHolderTaint(*t) {
-			continue
-		}
-		f.foreign = append(f.foreign, facts.Taint(t))
-		names = append(names, t.ToString())
-	}
-	slices.Sort(names)
-	f.foreignText = strings.Join(names, ", ")
-}
-
-// shutBy says why a node takes no new pods, as far as it says so itself.
-func shutBy(n *corev1.Node) fleet.Shut {
-	switch {
-	case n.DeletionTimestamp != nil:
-		return fleet.Shut{By: fleet.ShutByDeletion}
-	case !kubeletReports(n):
-		return fleet.Shut{By: fleet.ShutByKubelet}
-	case n.Spec.Unschedulable:
-		return fleet.Shut{By: fleet.ShutByCordon}
-	}
-	return fleet.Shut{}
-}
-
-// lifecycleConditions are those that Kubernetes defines for administrators since 1.37. What is under way comes before what is planned.
-var lifecycleConditions = []corev1.NodeConditionType{corev1.NodeGracefulNodeShutdownInProgress, corev1.NodeDrained, corev1.NodeDrainInProgress,
-	corev1.NodeMaintenanceInProgress, corev1.NodeMaintenancePlanned}
-
-// lifecycle is the first of the lifecycle conditions that is true of a node.
-func lifecycle(n *corev1.Node) string {
-	for _, t := range lifecycleConditions {
-		for i := range n.Status.Conditions {
-			if c := &n.Status.Conditions[i]; c.Type == t && c.Status == corev1.ConditionTrue {
-				return string(t)
-			}
-		}
-	}
-	return ""
-}
-
-func nodeReady(n *corev1.Node) bool {
-	return !n.Spec.Unschedulable && n.DeletionTimestamp == nil && kubeletReports(n)
-}
-
-func kubeletReports(n *corev1.Node) bool {
-	for i := range n.Status.Conditions {
-		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
 
 // namespaceFacts is one namespace: tenants choose them by label, and the controller's own carries the freeze.
 type namespaceFacts struct {

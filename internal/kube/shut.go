@@ -29,6 +29,9 @@ func (a *assembly) shutTainted() {
 	}
 	known := map[key]bool{}
 	repels := func(f *nodeFacts, pool fleet.PoolID) bool {
+		if f.goes {
+			return true // what tolerates the taint would not run there for long
+		}
 		k := key{pool, f.foreignText}
 		off, judged := known[k]
 		if !judged {

@@ -55,6 +55,9 @@ func TestForeignTaints(t *testing.T) {
 		{"the service tolerates all", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
 		}, tolerates(""), "web", true, fleet.Shut{}},
+		{"the node autoscaler takes it away, and the service tolerates all", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{taint("karpenter.sh/disrupted", "", corev1.TaintEffectNoSchedule)}
+		}, tolerates(""), "web", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "karpenter.sh/disrupted:NoSchedule"}},
 		{"our own", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, nil, "web", true, fleet.Shut{}},
 		{"a pool of offline", func(n *corev1.Node) {
 			n.Labels, n.Spec.Taints = inBatch, []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
@@ -177,14 +180,14 @@ func TestLifecycleConditions(t *testing.T) {
 		return out
 	}
 	for want, conditions := range map[string][]corev1.NodeCondition{
-		"":                               yes(),
-		"MaintenancePlanned":             yes(corev1.NodeMaintenancePlanned),
-		"MaintenanceInProgress":          yes(corev1.NodeMaintenancePlanned, corev1.NodeMaintenanceInProgress),
-		"GracefulNodeShutdownInProgress": yes(corev1.NodeMaintenanceInProgress, corev1.NodeGracefulNodeShutdownInProgress),
+		"":                                    yes(),
+		"the condition MaintenancePlanned":    yes(corev1.NodeMaintenancePlanned),
+		"the condition MaintenanceInProgress": yes(corev1.NodeMaintenancePlanned, corev1.NodeMaintenanceInProgress),
+		"the condition GracefulNodeShutdownInProgress": yes(corev1.NodeMaintenanceInProgress, corev1.NodeGracefulNodeShutdownInProgress),
 	} {
 		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: conditions}}
-		if got := newNodeFacts(n).node; got.Lifecycle != want || !got.Ready {
-			t.Errorf("condition %q, ready %v; want %q of a machine that is ready", got.Lifecycle, got.Ready, want)
+		if got := newNodeFacts(n).node; got.Leaving != want || !got.Ready {
+			t.Errorf("condition %q, ready %v; want %q of a machine that is ready", got.Leaving, got.Ready, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func digest(s *fleet.Snapshot) string {
 	d.line("", strconv.FormatInt(s.At.UnixNano(), 10), strconv.FormatInt(s.LeaderEpoch, 10), s.Frozen)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		d.line("n", string(n.ID), string(n.Pool), strconv.FormatBool(n.Ready), string(n.Shut.By), n.Lifecycle, strconv.FormatBool(n.AgentAlive), n.Share.Version)
+		d.line("n", string(n.ID), string(n.Pool), strconv.FormatBool(n.Ready), string(n.Shut.By), n.Leaving, strconv.FormatBool(n.AgentAlive), n.Share.Version)
 		for _, pool := range n.Repels {
 			d.line("r", string(pool))
 		}

@@ -34,7 +34,7 @@ func newHands(t *testing.T, machines int, agents bool) *hands {
 		{ID: "online", Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: 2 * time.Minute, NoticeMax: 10 * time.Minute,
 			MovesAtOnce: 10, MovesPerHour: 600, MinimumTerm: 30 * time.Minute, Budget: budget}}
 	for i := range machines {
-		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%d", i)), Name: fmt.Sprintf("m%d", i), Pool: "online", Ready: true, Lifecycle: "MaintenancePlanned", AgentAlive: agents, AgentKnown: agents,
+		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%d", i)), Name: fmt.Sprintf("m%d", i), Pool: "online", Ready: true, Leaving: "the condition MaintenancePlanned", AgentAlive: agents, AgentKnown: agents,
 			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Share: fleet.Share{Exists: true, Version: h.api.Version()}}
 		for c := range 4 {
 			n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})

@@ -143,6 +143,8 @@ func (d *Door) checkBegin(m *planner.Move) error {
 		return fmt.Errorf("node %s is gone", l.NodeName)
 	case !n.Ready:
 		return fmt.Errorf("node %s is not ready", l.NodeName)
+	case n.Leaving != "":
+		return fmt.Errorf("node %s is about to leave: %s", l.NodeName, n.Leaving)
 	case n.Pool != l.From:
 		return fmt.Errorf("node %s is at home in pool %q", l.NodeName, n.Pool)
 	case l.Kind == fleet.KindSocket && !n.AgentAlive:
