@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,10 +30,10 @@ func newForecastCommand() *cobra.Command {
 		Use:   "forecast",
 		Short: "Forecast series of a CSV file or of Prometheus with the methods that the controller uses",
 		Long: "Reads long CSV with the header id,ts,value (ts in seconds since 1970 or RFC 3339; an empty value is missing) and writes\n" +
-			"id,step,q0.5,... with one row for each id and step. The step is read from the data of each id, unless --step names one: five\n" +
-			"minutes, hours, days or anything else; days and weeks are the seasons, unless --season names others. Rows may stand in any\n" +
-			"order, but one id is held at a time only where the rows of each id stand together. Nothing is written unless all rows are\n" +
-			"good.\n\n" +
+			"id,step,ts,q0.5,... with one row for each id and step; ts is when that step begins. A file of one series needs no ids:\n" +
+			"ts,value. Both may be gzipped. The step is read from the data of each id, unless --step names one: five minutes, hours, days\n" +
+			"or anything else; days and weeks are the seasons, unless --season names others. Rows may stand in any order, but one id is\n" +
+			"held at a time only where the rows of each id stand together. Nothing is written unless all rows are good.\n\n" +
 			"With --prometheus and --query the series are those of a range query instead, and their labels are the ids.",
 		Example: "  springtide forecast --in load.csv --horizon 288 --quantiles 0.5,0.9,0.99 --out tide.csv\n" +
 			"  springtide forecast --horizon 48 < load.csv\n" +
@@ -108,7 +109,7 @@ func runForecast(cmd *cobra.Command, source *seriesSource, out string, horizon i
 			if p.note != "" {
 				far.line("%s: %s", p.id, p.note)
 			}
-			if err := rows.Write(p.id, horizon, p.paths); err != nil {
+			if err := rows.Write(p.id, p.begin, p.step, horizon, p.paths); err != nil {
 				return err
 			}
 			done++
@@ -153,7 +154,10 @@ func inParallel(n int, f func(i int)) {
 
 // projection is the forecast of one series.
 type projection struct {
-	id    string
+	id string
+	// begin is when the first step that is foreseen begins.
+	begin time.Time
+	step  time.Duration
 	paths [][]float64
 	note  string
 }
@@ -200,7 +204,10 @@ func projectOne(h plain.History, in plain.Input) projection {
 	in.Histories = []plain.History{h}
 	in.Quantiles = slices.Sorted(slices.Values(wanted))
 	f := plain.Ours(in)[0]
-	out := projection{id: h.ID, paths: make([][]float64, len(wanted))}
+	out := projection{id: h.ID, step: h.Series.Step, paths: make([][]float64, len(wanted))}
+	if n := h.Series.Len(); n > 0 {
+		out.begin = h.Series.Time(n)
+	}
 	if f.Paths == nil {
 		out.note = "no value to forecast from; its rows are empty"
 	}

@@ -4,26 +4,33 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
 )
 
-// How often progress is shown: on a terminal soon and in one line that is written over; elsewhere a line once it takes long.
+// How often progress is shown: on a terminal in one line that is written over; elsewhere a line once work takes long, and then now and then.
 const (
 	progressFirst = 500 * time.Millisecond
-	progressLong  = 5 * time.Second
+	progressLong  = time.Second
 	progressEvery = time.Minute
+	// progressRows is after how many rows a reader says how far it is.
+	progressRows = 1 << 16
 )
 
-// progress says on stderr how far long work is.
+// progress says on stderr how far long work is, also while one step of it takes long.
 type progress struct {
 	out      io.Writer
 	things   string
 	terminal bool
 	begin    time.Time
-	next     time.Time
-	shown    bool
+	stop     func()
+
+	mu          sync.Mutex
+	done, total int
+	next        time.Time
+	shown       bool
 }
 
 func newProgress(out io.Writer, things string) *progress {
@@ -35,16 +42,45 @@ func newProgress(out io.Writer, things string) *progress {
 	if p.terminal {
 		p.next = p.begin.Add(progressFirst)
 	}
+	ticks, ended := time.NewTicker(progressFirst/2), make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for {
+			select {
+			case now := <-ticks.C:
+				p.show(now)
+			case <-ended:
+				return
+			}
+		}
+	})
+	p.stop = sync.OnceFunc(func() {
+		ticks.Stop()
+		close(ended)
+		wait.Wait()
+	})
 	return p
 }
 
-// at notes how much is done.
+// at notes how much is done; total is 0 where that is not known.
 func (p *progress) at(done, total int) {
-	now := time.Now()
-	if now.Before(p.next) || done == total {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.total = done, total
+}
+
+// show writes how much is done, where it is time to.
+func (p *progress) show(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Before(p.next) || p.total > 0 && p.done == p.total {
 		return
 	}
-	text := fmt.Sprintf("%d of %d %s, %v", done, total, p.things, now.Sub(p.begin).Round(time.Second))
+	text := fmt.Sprintf("%d of %d %s", p.done, p.total, p.things)
+	if p.total == 0 {
+		text = fmt.Sprintf("%d %s", p.done, p.things)
+	}
+	text = fmt.Sprintf("%s, %v", text, now.Sub(p.begin).Round(time.Second))
 	if !p.terminal {
 		p.next = now.Add(progressEvery)
 		fmt.Fprintln(p.out, text)
@@ -56,12 +92,19 @@ func (p *progress) at(done, total int) {
 
 // line writes a line of its own.
 func (p *progress) line(format string, args ...any) {
-	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
 	fmt.Fprintf(p.out, format+"\n", args...)
 }
 
-// end clears the line.
+// end clears the line, and shows nothing more.
 func (p *progress) end() {
+	p.stop()
+	p.clear()
+}
+
+func (p *progress) clear() {
 	if p.shown {
 		fmt.Fprint(p.out, "\r\x1b[K")
 		p.shown = false

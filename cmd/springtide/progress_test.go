@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -10,34 +11,59 @@ import (
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	p := newProgress(&out, "series")
+	p.stop()
+	long := p.begin.Add(progressLong)
 	p.at(1, 10)
+	p.show(p.begin)
 	if out.Len() > 0 {
 		t.Errorf("at once: %q", out.String())
 	}
-	p.begin, p.next = p.begin.Add(-progressLong), time.Time{}
 	p.at(2, 10)
+	p.show(long)
 	p.at(3, 10)
-	p.next = time.Time{}
+	p.show(long.Add(time.Second))
+	p.at(4, 0)
+	p.show(long.Add(progressEvery))
 	p.at(10, 10)
+	p.show(long.Add(2 * progressEvery))
 	p.end()
-	if got := out.String(); got != "2 of 10 series, 5s\n" {
+	if got := out.String(); got != "2 of 10 series, 1s\n4 series, 1m1s\n" {
 		t.Errorf("%q", got)
 	}
+}
+
+// A step that takes long says so by itself.
+func TestProgressOfOneLongStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		p := newProgress(&out, "series")
+		p.at(0, 10)
+		time.Sleep(progressLong + progressFirst)
+		p.end()
+		if got := out.String(); got != "0 of 10 series, 1s\n" {
+			t.Errorf("%q", got)
+		}
+		time.Sleep(2 * progressEvery)
+		if got := out.String(); got != "0 of 10 series, 1s\n" {
+			t.Errorf("after the end %q", got)
+		}
+	})
 }
 
 // On a terminal there is one line that is written over, and a message gets a line of its own.
 func TestProgressOnATerminal(t *testing.T) {
 	var out strings.Builder
 	p := newProgress(&out, "series")
+	p.stop()
 	p.terminal = true
-	p.next = time.Time{}
 	p.at(2, 10)
+	p.show(p.begin.Add(time.Second))
 	p.line("%s: odd", "a")
-	p.next = time.Time{}
 	p.at(3, 10)
+	p.show(p.begin.Add(2 * time.Second))
 	p.end()
 	const clear = "\r\x1b[K"
-	if got := out.String(); got != clear+"2 of 10 series, 0s"+clear+"a: odd\n"+clear+"3 of 10 series, 0s"+clear {
+	if got := out.String(); got != clear+"2 of 10 series, 1s"+clear+"a: odd\n"+clear+"3 of 10 series, 2s"+clear {
 		t.Errorf("%q", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,19 +86,38 @@ func (o *seriesInput) open(cmd *cobra.Command) (*seriesSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, err := csvseries.Survey(name, file)
+	far := newProgress(cmd.ErrOrStderr(), "rows")
+	rows := 0
+	shape, err := csvseries.Survey(name, file, func(csvseries.Row) error {
+		if rows++; rows%progressRows == 0 {
+			far.at(rows, 0)
+		}
+		return cmd.Context().Err()
+	})
+	far.end()
 	if err != nil {
 		return nil, errors.Join(badInput(err), file.Close())
 	}
+	first := true // what is said of the series is said once
 	each := func(yield func(plain.History, error) bool) {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			yield(plain.History{}, fmt.Errorf("read %s again: %w", name, err))
 			return
 		}
+		defer func() { first = false }()
 		for g, err := range csvseries.Groups(name, file, shape.Grouped) {
 			h := plain.History{ID: g.ID}
+			if g.ID == "" { // a file of one series has no ids
+				h.ID = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".gz"), ".csv")
+			}
 			if err == nil {
-				h.Series, err = atStep(g.ID, g.Series(), step)
+				err = cmd.Context().Err()
+			}
+			if err == nil {
+				if line, before, after, mixed := g.MixedSteps(); mixed && first {
+					far.line("%s:%d: series %q has one value in %v from here on, and one in %v before: what lies between counts as missing", name, line, h.ID, after, before)
+				}
+				h.Series, err = atStep(h.ID, g.Series(), step)
 			}
 			if !yield(h, badInput(err)) || err != nil {
 				return

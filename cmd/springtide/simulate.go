@@ -92,7 +92,10 @@ func (o *simulateFlags) run(cmd *cobra.Command) error {
 	if o.scenario == "" {
 		return usageError{errors.New("--scenario: name the file to play")}
 	}
-	s, err := scenario.Load(o.scenario)
+	s, err := readScenario(cmd, o.scenario)
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
 	if err != nil {
 		return usageError{err}
 	}
@@ -109,6 +112,28 @@ func (o *simulateFlags) run(cmd *cobra.Command) error {
 		}
 	}
 	return o.play(cmd, s, seeds)
+}
+
+// readScenario reads a scenario and its traces, which may be large, and ends when the command is to end.
+func readScenario(cmd *cobra.Command, path string) (*scenario.Scenario, error) {
+	type answer struct {
+		s   *scenario.Scenario
+		err error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		s, err := scenario.Load(path)
+		read <- answer{s, err}
+	}()
+	far := newProgress(cmd.ErrOrStderr(), "scenarios read")
+	defer far.end()
+	far.at(0, 1)
+	select {
+	case a := <-read:
+		return a.s, a.err
+	case <-cmd.Context().Done():
+		return nil, cmd.Context().Err()
+	}
 }
 
 // play plays the rows of all seeds and reports them.

@@ -28,10 +28,10 @@ func read(t *testing.T, text string, grouped bool) []Group {
 
 func TestErrorsNameTheRowAndTheMend(t *testing.T) {
 	tests := []struct{ name, in, want string }{
-		{"empty", "", "in.csv: empty: begin with the header id,ts,value"},
+		{"empty", "", "in.csv: empty: begin with the header ts,value, or id,ts,value for several series"},
 		{"header only", "id,ts,value\n", "in.csv: no rows: write one row id,ts,value for each value"},
-		{"another header", "name,time,value\na,1,2\n", "in.csv:1: header: found name,time,value: begin with the header id,ts,value"},
-		{"no header", "a,1,2\n", "in.csv:1: header: found a,1,2: begin with the header id,ts,value"},
+		{"another header", "name,time,value\na,1,2\n", "in.csv:1: header: found name,time,value: begin with the header ts,value, or id,ts,value for several series"},
+		{"no header", "a,1,2\n", "in.csv:1: header: found a,1,2: begin with the header ts,value, or id,ts,value for several series"},
 		{"fields missing", "id,ts,value\na,1\n", "in.csv:2: 2 fields: write the three fields id,ts,value"},
 		{"too many fields", "id,ts,value\na,1,2,3\n", "in.csv:2: 4 fields: write the three fields id,ts,value"},
 		{"no id", "id,ts,value\na,1,2\n,2,2\n", "in.csv:3: id: empty: name the series that the value belongs to"},
@@ -46,7 +46,7 @@ func TestErrorsNameTheRowAndTheMend(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Survey("in.csv", strings.NewReader(tt.in))
+			_, err := Survey("in.csv", strings.NewReader(tt.in), nil)
 			var bad *Error
 			if !errors.As(err, &bad) || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
@@ -70,15 +70,15 @@ func TestTimesTwiceAreRefused(t *testing.T) {
 
 // A file of one series needs no ids; blanks around its fields are none of theirs, and its errors speak of its own two columns.
 func TestLone(t *testing.T) {
-	want := Group{Points: []Point{{At: 10e9, Value: nan, Line: 4}, {At: 20e9, Value: 2, Line: 3}}}
+	want := []Group{{Points: []Point{{At: 10e9, Value: nan, Line: 4}, {At: 20e9, Value: 2, Line: 3}}}}
 	for _, in := range []string{"ts,value\n\n20,2\n10,\n", "\ufeffTS , Value\r\n\r\n20, 2\r\n 10 , \r\n", "\"ts\",\"value\"\n\n20,2\n10,", "\n ts,value\n20,2\n10,\n"} {
-		g, ok, err := Lone("in.csv", strings.NewReader(in))
-		if d := cmp.Diff(want, g, cmpopts.EquateNaNs()); d != "" || !ok || err != nil {
-			t.Errorf("%q: %v, %v: %s", in, ok, err, d)
+		shape, err := Survey("in.csv", strings.NewReader(in), nil)
+		if err != nil || shape != (Shape{Rows: 2, IDs: 1, Grouped: true}) {
+			t.Errorf("%q: %+v, %v", in, shape, err)
 		}
-	}
-	if _, ok, err := Lone("in.csv", strings.NewReader("id, ts, value\na,1,2\n")); ok || err != nil {
-		t.Errorf("several series: %v, %v", ok, err)
+		if d := cmp.Diff(want, read(t, in, true), cmpopts.EquateNaNs()); d != "" {
+			t.Errorf("%q: %s", in, d)
+		}
 	}
 	for in, want := range map[string]string{
 		"":                          "in.csv: empty: begin with the header ts,value, or id,ts,value for several series",
@@ -89,8 +89,12 @@ func TestLone(t *testing.T) {
 		"ts,value\n1,2\n2,3\n1,4\n": "in.csv:4: ts: this time stands on line 2 already: keep one value for each time",
 		"ts,value\nsoon,2\n":        `in.csv:2: ts: "soon" is no time: write seconds since 1970 (1767225600) or RFC 3339 (2026-01-01T00:00:00Z)`,
 	} {
-		if _, ok, err := Lone("in.csv", strings.NewReader(in)); !ok || err == nil || err.Error() != want {
-			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
+		var got error
+		for _, err := range Groups("in.csv", strings.NewReader(in), true) {
+			got = err
+		}
+		if got == nil || got.Error() != want {
+			t.Errorf("%q:\ngot  %v\nwant %s", in, got, want)
 		}
 	}
 }
@@ -98,7 +102,7 @@ func TestLone(t *testing.T) {
 // A disk that fails is no bad row.
 func TestBrokenSource(t *testing.T) {
 	broken := errors.New("disk on fire")
-	_, err := Survey("in.csv", iotest.ErrReader(broken))
+	_, err := Survey("in.csv", iotest.ErrReader(broken), nil)
 	var bad *Error
 	if !errors.Is(err, broken) || errors.As(err, &bad) {
 		t.Errorf("got %v", err)
@@ -114,7 +118,7 @@ func TestSurvey(t *testing.T) {
 		{"\ufeffID, TS ,Value\na,1,2\nb,1,3\na,2,2\n", Shape{Rows: 3, IDs: 2, Grouped: false}},
 	}
 	for _, tt := range tests {
-		got, err := Survey("in.csv", strings.NewReader(tt.in))
+		got, err := Survey("in.csv", strings.NewReader(tt.in), nil)
 		if err != nil || got != tt.want {
 			t.Errorf("%q: got %+v, %v, want %+v", tt.in, got, err, tt.want)
 		}
@@ -198,10 +202,10 @@ func TestWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Write("a,b", 2, [][]float64{{1.5, nan}, {1, 123456789012}}), w.Flush()); err != nil {
+	if err := errors.Join(w.Write("a,b", time.Unix(3600, 0), time.Hour, 2, [][]float64{{1.5, nan}, {1, 123456789012}}), w.Write("c", time.Time{}, 0, 1, [][]float64{{nan}, {nan}}), w.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "id,step,q0.9,q0.5\n\"a,b\",1,1.5,1\n\"a,b\",2,,1.23456789e+11\n"; b.String() != want {
+	if want := "id,step,ts,q0.9,q0.5\n\"a,b\",1,1970-01-01T01:00:00Z,1.5,1\n\"a,b\",2,1970-01-01T02:00:00Z,,1.23456789e+11\nc,1,,,\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
@@ -212,8 +216,10 @@ func FuzzGroups(f *testing.F) {
 	f.Add([]byte("id,ts,value\na,2026-01-01T00:00:00Z,2\nb,1e9,NaN\na,-5,0x1p4\n"), false)
 	f.Add([]byte("\ufeffid,ts,value\r\n\"q\"\"x\",1,2\r\n"), true)
 	f.Add([]byte("id,ts,value\na,1"), true)
+	f.Add([]byte("ts,value\n1,2\n1767225600,\n"), true)
+	f.Add([]byte("\x1f\x8b\b\x00\x00\x00\x00\x00\x02\xff"), true)
 	f.Fuzz(func(t *testing.T, in []byte, grouped bool) {
-		shape, err := Survey("f", strings.NewReader(string(in)))
+		shape, err := Survey("f", strings.NewReader(string(in)), nil)
 		if err != nil {
 			var bad *Error
 			if !errors.As(err, &bad) || bad.Mend == "" {

@@ -67,6 +67,29 @@ func (g *Group) Series() series.Series {
 	return s
 }
 
+// mixedRun is how many values in a row make a step of their own.
+const mixedRun = 12
+
+// MixedSteps looks for the line from which on the values come by another step than before: a source that keeps old values at a coarser step. A step is
+// what twelve distances in a row are; values that are missing now and then make none.
+func (g *Group) MixedSteps() (line int, before, after time.Duration, mixed bool) {
+	run, at := 0, time.Duration(0)
+	for i := 1; i < len(g.Points); i++ {
+		gap := time.Duration(g.Points[i].At - g.Points[i-1].At)
+		if run++; i == 1 || float64(max(gap, at)) > even*float64(min(gap, at)) {
+			run, at = 1, gap
+		}
+		switch {
+		case run < mixedRun:
+		case before == 0:
+			before = at
+		case float64(max(before, at)) > even*float64(min(before, at)):
+			return int(g.Points[i-run+1].Line), before, at, true
+		}
+	}
+	return 0, 0, 0, false
+}
+
 // step reads the step from the distances of the points; regular says that there is one value a step without exception.
 func (g *Group) step() (step time.Duration, regular bool) {
 	gaps := make([]time.Duration, 0, len(g.Points)-1)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strings"
 )
 
 // Shape is what a first reading found.
@@ -16,35 +15,37 @@ type Shape struct {
 	Grouped bool
 }
 
-// Survey reads all rows and returns the first error. It holds the ids alone.
-func Survey(file string, r io.Reader) (Shape, error) {
+// Survey reads all rows and returns the first error, that of check too, which is asked about each row where it is given. It holds the ids alone.
+func Survey(file string, r io.Reader, check func(Row) error) (Shape, error) {
 	s := Shape{Grouped: true}
 	seen := map[string]bool{}
-	last := ""
+	last, held := "", 0
 	for row, err := range Rows(file, r) {
+		if err == nil && check != nil {
+			err = check(row)
+		}
 		if err != nil {
 			return s, err
 		}
 		s.Rows++
-		if row.ID == last {
-			continue
-		}
-		if seen[row.ID] {
-			s.Grouped = false
-		} else {
+		if s.Rows == 1 || row.ID != last {
+			last, held = row.ID, 0
+			if seen[row.ID] {
+				s.Grouped = false
+			} else if s.IDs++; s.IDs > mostIDs {
+				return s, &Error{File: file, Line: row.Line, Field: "id", Problem: fmt.Sprintf("more than %d series", mostIDs), Mend: "split the file"}
+			}
 			seen[row.ID] = true
-			s.IDs++
 		}
-		last = row.ID
-	}
-	if s.Rows == 0 {
-		return s, noRows(file, header)
+		if held++; !s.Grouped {
+			held = s.Rows
+		}
+		if held > mostHeld {
+			return s, &Error{File: file, Line: row.Line, Problem: fmt.Sprintf("more than %d rows that must be held at once", mostHeld),
+				Mend: "let the rows of each id stand together, and split longer series"}
+		}
 	}
 	return s, nil
-}
-
-func noRows(file string, columns []string) error {
-	return &Error{File: file, Problem: "no rows", Mend: "write one row " + strings.Join(columns, ",") + " for each value"}
 }
 
 // Point is one value of a series.

@@ -50,105 +50,91 @@ var (
 	loneHeader = []string{"ts", "value"}
 )
 
-// Rows reads the rows one by one. After the first error it ends.
+// Rows reads the rows one by one, of a file that is gzipped or not. A file of one series has no ids. After the first error it ends.
 func Rows(file string, r io.Reader) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		c, p := open(r), parser{file: file, columns: header}
-		found, err := p.header(c)
-		if err == nil && !slices.Equal(found, header) {
-			err = p.unknown(c, found, "id,ts,value")
+		p := parser{file: file}
+		if err := p.open(r); err != nil {
+			yield(Row{}, err)
+			return
+		}
+		p.rows(yield)
+	}
+}
+
+type parser struct {
+	file string
+	from *bounded
+	csv  *csv.Reader
+	// columns are the header or the loneHeader.
+	columns []string
+	// id is the last one, so that the rows of a series share one string; last is the line of the last record.
+	id   string
+	last int
+}
+
+// open reads up to the header, whose names are compared in small letters and without blanks around them.
+func (p *parser) open(r io.Reader) error {
+	text, err := unzip(r)
+	if err != nil {
+		return p.broken(err)
+	}
+	p.from = &bounded{r: text}
+	p.csv = csv.NewReader(skipMark(p.from))
+	p.csv.ReuseRecord = true
+	p.csv.FieldsPerRecord = -1
+	record, err := p.read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(record) > 0 {
+		p.last, _ = p.csv.FieldPos(0)
+	}
+	for i := range record {
+		record[i] = strings.ToLower(strings.TrimSpace(record[i]))
+	}
+	const want = "begin with the header ts,value, or id,ts,value for several series"
+	switch {
+	case len(record) == 0:
+		return &Error{File: p.file, Problem: "empty", Mend: want}
+	case slices.Equal(record, header):
+		p.columns = header
+	case slices.Equal(record, loneHeader):
+		p.columns = loneHeader
+	default:
+		return &Error{File: p.file, Line: p.last, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(record, ","))), Mend: want}
+	}
+	return nil
+}
+
+// read reads the next record.
+func (p *parser) read() ([]string, error) {
+	p.from.begin()
+	record, err := p.csv.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, p.broken(err)
+	}
+	return record, err
+}
+
+// rows reads what stands behind the header.
+func (p *parser) rows(yield func(Row, error) bool) {
+	for n := 0; ; n++ {
+		record, err := p.read()
+		if errors.Is(err, io.EOF) {
+			if n == 0 {
+				yield(Row{}, &Error{File: p.file, Problem: "no rows", Mend: "write one row " + strings.Join(p.columns, ",") + " for each value"})
+			}
+			return
 		}
 		if err != nil {
 			yield(Row{}, err)
 			return
 		}
-		p.rows(c)(yield)
-	}
-}
-
-// Lone reads a file of one series, `ts,value`: its points in time order, without an id. A file of several is left to [Survey] and [Groups]; then
-// ok is false.
-func Lone(file string, r io.Reader) (g Group, ok bool, err error) {
-	c, p := open(r), parser{file: file, columns: loneHeader}
-	found, err := p.header(c)
-	switch {
-	case err != nil:
-		return Group{}, true, err
-	case slices.Equal(found, header):
-		return Group{}, false, nil
-	case !slices.Equal(found, loneHeader):
-		return Group{}, true, p.unknown(c, found, "ts,value, or id,ts,value for several series")
-	}
-	var points []Point
-	for row, err := range p.rows(c) {
-		if err != nil {
-			return Group{}, true, err
-		}
-		points = append(points, point(row))
-	}
-	if len(points) == 0 {
-		return Group{}, true, noRows(file, loneHeader)
-	}
-	g, err = group(file, "", points)
-	return g, true, err
-}
-
-func open(r io.Reader) *csv.Reader {
-	c := csv.NewReader(skipMark(r))
-	c.ReuseRecord = true
-	c.FieldsPerRecord = -1
-	return c
-}
-
-type parser struct {
-	file    string
-	columns []string
-	// id is the last one, so that the rows of a series share one string.
-	id string
-}
-
-// header is the first record, as names are compared: in small letters, without blanks around them. An empty file has none.
-func (p *parser) header(c *csv.Reader) ([]string, error) {
-	record, err := c.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, p.broken(err)
-	}
-	for i := range record {
-		record[i] = strings.ToLower(strings.TrimSpace(record[i]))
-	}
-	return record, nil
-}
-
-// unknown refuses a header that is not the one that is wanted.
-func (p *parser) unknown(c *csv.Reader, found []string, want string) error {
-	want = "begin with the header " + want
-	if len(found) == 0 {
-		return &Error{File: p.file, Problem: "empty", Mend: want}
-	}
-	line, _ := c.FieldPos(0)
-	return &Error{File: p.file, Line: line, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(found, ","))), Mend: want}
-}
-
-// rows reads what stands behind the header.
-func (p *parser) rows(c *csv.Reader) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		for {
-			record, err := c.Read()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(Row{}, p.broken(err))
-				return
-			}
-			line, _ := c.FieldPos(0)
-			row, err := p.row(record, line)
-			if !yield(row, err) || err != nil {
-				return
-			}
+		p.last, _ = p.csv.FieldPos(0)
+		row, err := p.row(record, p.last)
+		if !yield(row, err) || err != nil {
+			return
 		}
 	}
 }
@@ -156,7 +142,13 @@ func (p *parser) rows(c *csv.Reader) iter.Seq2[Row, error] {
 // broken turns an error of the CSV reader into ours; an error of the source below it stays as it is.
 func (p *parser) broken(err error) error {
 	var bad *csv.ParseError
-	if !errors.As(err, &bad) {
+	var much *tooMuch
+	switch {
+	case errors.As(err, &much):
+		return &Error{File: p.file, Line: p.last + 1, Problem: much.problem, Mend: much.mend}
+	case badZip(err):
+		return &Error{File: p.file, Problem: "broken gzip: " + err.Error(), Mend: "write a CSV file, or a gzipped one"}
+	case !errors.As(err, &bad):
 		return fmt.Errorf("read %s: %w", p.file, err)
 	}
 	return &Error{File: p.file, Line: bad.Line, Problem: bad.Err.Error(), Mend: "put a field that holds quotes or commas into double quotes, and double its quotes"}
@@ -172,6 +164,9 @@ func (p *parser) row(record []string, line int) (Row, error) {
 	if len(record) == len(header) {
 		if record[0] == "" {
 			return fail("id", "empty", "name the series that the value belongs to")
+		}
+		if len(record[0]) > mostID {
+			return fail("id", fmt.Sprintf("%d bytes, at most %d are read", len(record[0]), mostID), "give the series a shorter name")
 		}
 		if record[0] != p.id {
 			p.id = strings.Clone(record[0])

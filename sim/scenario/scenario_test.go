@@ -306,6 +306,8 @@ func TestBadTraces(t *testing.T) {
 		"time,load\n":                                                          "t.csv:1: header: found time,load: begin with the header ts,value, or id,ts,value for several series",
 		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T01:00:00Z,-3\n":          "t.csv:3: value: -3 is negative, and no load is: write 0 or more, or nothing for a missing value",
 		"id,ts,value\na,2026-05-01T00:00:00Z,1\nb,2026-05-01T00:00:00Z,-0.5\n": "t.csv:3: value: -0.5 is negative",
+		mixed(time.Hour, time.Minute):                                          "t.csv:22: ts: one value in 1m0s from here on, one in 1h0m0s before: resample the series to one step",
+		mixed(time.Minute, 5*time.Minute):                                      "t.csv:22: ts: one value in 5m0s from here on, one in 1m0s before: resample the series to one step",
 		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-03T00:00:00Z,1\n":           "too coarse to replay",
 		"ts,value\n2026-05-01T00:00:00Z,1\n2026-05-01T00:01:30Z,1\n":           "resample it to whole minutes",
 	} {
@@ -433,3 +435,16 @@ func TestExamples(t *testing.T) {
 
 // measured is when the first minute that is played was measured, by the clock of the trace.
 func (o *Online) measured(b *Built) time.Time { return b.Start.Add(-o.shift) }
+
+// mixed is a series of one step for twenty values, and of another one from then on.
+func mixed(first, then time.Duration) string {
+	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	text := "ts,value\n"
+	for i := range 60 {
+		text += fmt.Sprintf("%d,1\n", at.Unix())
+		if at = at.Add(first); i >= 19 {
+			at = at.Add(then - first)
+		}
+	}
+	return text
+}

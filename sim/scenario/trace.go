@@ -1,9 +1,6 @@
 package scenario
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -32,31 +29,28 @@ func (s *Scenario) traces(path string) ([]trace, error) {
 	return t, err
 }
 
-// readTrace reads a CSV file, gzipped or not: `ts,value` for one series, `id,ts,value` for several.
+// readTrace reads a CSV file, gzipped or not: `ts,value` for one series, `id,ts,value` for several. It is read twice: to judge it, and for its series.
 func readTrace(path string) ([]trace, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := unzipped(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: write a CSV file, or a gzipped one", path, err)
-	}
-	lone, ok, err := csvseries.Lone(path, bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	if ok {
-		t, err := traceOf(path, &lone)
-		return []trace{t}, err
-	}
-	shape, err := csvseries.Survey(path, bytes.NewReader(text))
+	shape, err := csvseries.Survey(path, f, func(row csvseries.Row) error {
+		if row.Value < 0 {
+			return &csvseries.Error{File: path, Line: row.Line, Field: "value", Problem: fmt.Sprintf("%v is negative, and no load is", row.Value),
+				Mend: "write 0 or more, or nothing for a missing value"}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read %s again: %w: write it to a file first", path, err)
 	}
 	var out []trace
-	for g, err := range csvseries.Groups(path, bytes.NewReader(text), shape.Grouped) {
+	for g, err := range csvseries.Groups(path, f, shape.Grouped) {
 		if err != nil {
 			return nil, err
 		}
@@ -69,13 +63,11 @@ func readTrace(path string) ([]trace, error) {
 	return out, nil
 }
 
-// traceOf judges a series as a load: no value below nothing, and a step that a run can play.
+// traceOf judges a series as a load that a run can play: one step, of whole minutes.
 func traceOf(path string, g *csvseries.Group) (trace, error) {
-	for _, p := range g.Points {
-		if p.Value < 0 {
-			return trace{}, &csvseries.Error{File: path, Line: int(p.Line), Field: "value", Problem: fmt.Sprintf("%v is negative, and no load is", p.Value),
-				Mend: "write 0 or more, or nothing for a missing value"}
-		}
+	if line, before, after, mixed := g.MixedSteps(); mixed {
+		return trace{}, &csvseries.Error{File: path, Line: line, Field: "ts", Problem: fmt.Sprintf("one value in %v from here on, one in %v before", after, before),
+			Mend: "resample the series to one step"}
 	}
 	s, err := onMinutes(g.Series())
 	if err != nil {
@@ -85,19 +77,6 @@ func traceOf(path string, g *csvseries.Group) (trace, error) {
 		return trace{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return trace{id: g.ID, series: s}, nil
-}
-
-func unzipped(r io.Reader) ([]byte, error) {
-	in := bufio.NewReader(r)
-	magic, err := in.Peek(2)
-	if err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return io.ReadAll(in)
-	}
-	z, err := gzip.NewReader(in)
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
 }
 
 // onMinutes brings finer steps to minutes, and refuses those that no minute fits.
