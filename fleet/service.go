@@ -151,8 +151,8 @@ type Service struct {
 	LinkRatio float64
 	// StartUp is the operator's own figure for the time from the start on a machine to ready; 0 means learned.
 	StartUp time.Duration
-	// Request is what one replica asks for.
-	Request Resources
+	// Request is what one replica asks for, as its pods do; Template is what the target's template says, which admission may change.
+	Request, Template Resources
 	// RequestsMode says whether what one replica asks for may be changed, Resized when it was last, and VPA names the VerticalPodAutoscaler
 	// that targets the workload; empty when there is none.
 	RequestsMode RequestsMode

@@ -143,7 +143,7 @@ func (a *Resize) grows() bool { return a.To.CPU > a.From.CPU || a.To.Memory > a.
 // resizeOf is the change that a service's recommendation asks for; none when all requests are within their bounds.
 func resizeOf(svc *fleet.Service, p *portrait.Portrait) (Resize, bool) {
 	fit := FitOf(svc, p)
-	a := Resize{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.RequestsMode, From: svc.Request}
+	a := Resize{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.RequestsMode, From: svc.Template}
 	if a.By == fleet.RequestsRecreate {
 		a.To = fit.Want(a.From)
 	} else {

@@ -50,7 +50,7 @@ func TestResizes(t *testing.T) {
 		"too little": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) {
 			*p = advised(portrait.Bounds{Lower: 17, Target: 20, Upper: 30}, portrait.Bounds{})
 		}, fleet.Resources{CPU: 8000, Memory: 20 * fleet.GiB}, 0, ""},
-		"no request at all": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Request.Memory = 0 }, fleet.Resources{}, 0, ""},
+		"no request at all": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Template.Memory = 0 }, fleet.Resources{}, 0, ""},
 		"nothing known": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) { p.Advice = portrait.Recommendation{} },
 			fleet.Resources{}, 0, ""},
 		"recommended only": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) {

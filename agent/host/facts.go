@@ -132,7 +132,7 @@ func newPodFacts(p *corev1.Pod) PodFacts {
 	if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
 		f.Judged += " ready"
 	}
-	requests := facts.PodRequests(&p.Spec)
+	requests := facts.RequestsOf(p)
 	f.Ask, f.Reclaimed = facts.Resources(requests), reclaimedOf(requests)
 	f.Ask.Pods = 1
 	f.Own = ownLimits(&p.Spec)

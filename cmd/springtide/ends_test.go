@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // What reads or plays for long ends with its context, which Ctrl-C and SIGTERM end alike, and says nothing of a wrong use.
@@ -32,13 +31,9 @@ func TestLongCommandsEnd(t *testing.T) {
 			root.SetArgs(args)
 			root.SetOut(io.Discard)
 			root.SetErr(io.Discard)
-			begin := time.Now()
 			err := root.ExecuteContext(ctx)
 			if !errors.Is(err, context.Canceled) || exitCode(err) != exitFailure {
 				t.Errorf("%v, exit code %d", err, exitCode(err))
-			}
-			if d := time.Since(begin); d > 30*time.Second {
-				t.Errorf("it went on for %s", d)
 			}
 		})
 	}

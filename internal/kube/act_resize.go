@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -78,7 +79,8 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 	if err != nil {
 		return written{}, fmt.Errorf("read pod %s: %w", n, err)
 	}
-	if fleet.UID(p.UID) != w.If.UID || !sameSize(podRequests(&p.Spec), c.From) {
+	// While a resize is under way a pod counts for more than it asks for, and is left alone.
+	if fleet.UID(p.UID) != w.If.UID || !sameSize(podRequests(&p.Spec), c.From) || !sameSize(requestsOf(p), c.From) {
 		return written{}, stale("pod %s changed", n)
 	}
 	containers, err := resized(&p.Spec, c.From, c.To)
@@ -118,10 +120,10 @@ func resized(spec *corev1.PodSpec, from, to fleet.Resources) ([]any, error) {
 		}
 	}
 	// Init containers, sidecars and overhead stay as they are; the containers take what is left.
-	if cpu := float64(total.Cpu().MilliValue()); to.CPU != from.CPU && cpu > 0 {
+	if cpu := float64(facts.Milli(total.Cpu())); to.CPU != from.CPU && cpu > 0 {
 		factor[corev1.ResourceCPU] = (cpu + float64(to.CPU-from.CPU)) / cpu
 	}
-	if memory := float64(total.Memory().Value()); to.Memory != from.Memory && memory > 0 {
+	if memory := float64(facts.Count(total.Memory())); to.Memory != from.Memory && memory > 0 {
 		factor[corev1.ResourceMemory] = (memory + float64(to.Memory-from.Memory)) / memory
 	}
 	if len(factor) == 0 {
@@ -155,7 +157,7 @@ func resized(spec *corev1.PodSpec, from, to fleet.Resources) ([]any, error) {
 // scaled is a quantity times a factor, rounded to whole millicores or bytes.
 func scaled(name corev1.ResourceName, q resource.Quantity, factor float64) string {
 	if name == corev1.ResourceCPU {
-		return resource.NewMilliQuantity(int64(float64(q.MilliValue())*factor+0.5), resource.DecimalSI).String()
+		return resource.NewMilliQuantity(int64(float64(facts.Milli(&q))*factor+0.5), resource.DecimalSI).String()
 	}
-	return resource.NewQuantity(int64(float64(q.Value())*factor+0.5), resource.BinarySI).String()
+	return resource.NewQuantity(int64(float64(facts.Count(&q))*factor+0.5), resource.BinarySI).String()
 }

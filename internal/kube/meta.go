@@ -12,9 +12,16 @@ import (
 // gpuResource is the extended resource that fillers ask for GPUs by.
 const gpuResource = "nvidia.com/gpu"
 
-// podRequests is what the scheduler counts for a pod, the pod itself included.
+// podRequests is what the scheduler will count for a pod of a template, the pod itself included.
 func podRequests(spec *corev1.PodSpec) fleet.Resources {
 	return facts.Resources(facts.PodRequests(spec)).OnePod()
+}
+
+// requestsOf is what the scheduler counts for a pod that is there, the pod itself included.
+func requestsOf(p *corev1.Pod) fleet.Resources {
+	r := facts.Resources(facts.RequestsOf(p))
+	r.Pods = 1
+	return r
 }
 
 // cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has. What starts before them has ended.
@@ -27,7 +34,7 @@ func cpuLimit(spec *corev1.PodSpec) fleet.MilliCPU {
 	}
 	var sum int64
 	for i := range all {
-		limit := all[i].Resources.Limits.Cpu().MilliValue()
+		limit := facts.Milli(all[i].Resources.Limits.Cpu())
 		if limit <= 0 {
 			return 0
 		}

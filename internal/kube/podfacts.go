@@ -71,7 +71,7 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
 			NodeName:     p.Spec.NodeName,
-			Requests:     podRequests(&p.Spec),
+			Requests:     requestsOf(p),
 			CPULimit:     cpuLimit(&p.Spec),
 			Phase:        fleet.PodPhase(p.Status.Phase),
 			Deleting:     p.DeletionTimestamp != nil,

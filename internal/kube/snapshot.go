@@ -73,6 +73,7 @@ func (c *Cluster) observed() (*fleet.Snapshot, []dated, error) {
 	a.addServices()
 	a.addJobs()
 	a.addPods()
+	a.addRequests()
 	a.countMembers()
 	a.addTenants()
 	a.boundPriorities()
@@ -128,6 +129,8 @@ type assembly struct {
 	jobs     map[owned]*crewRef
 	// parents lead from what stands between a pod and its workload (a Job, a driver) one step up.
 	parents map[owned]types.UID
+	// asked is room for the requests of the pods of one workload.
+	asked []fleet.Resources
 	// updates are the newest revisions of StatefulSets by UID.
 	updates map[owned]string
 	// tolerations are those of the services' templates.

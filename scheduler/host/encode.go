@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -29,12 +28,8 @@ func (r *request) amount() amount {
 	return amount{cpu: int64(r.resources.CPU), memory: int64(r.resources.Memory), gpu: r.resources.GPU}
 }
 
-// requestsOf is what counts for a pod: containers, init containers, sidecars, requests at the level of the pod, overhead; and for a pod that runs, the larger
-// of what it asks for and what it was given, while a resize is under way, of its containers or of the pod as a whole.
-func requestsOf(p *corev1.Pod) request {
-	runs := p.Spec.NodeName != ""
-	return split(helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: runs, InPlacePodLevelResourcesVerticalScalingEnabled: runs}))
-}
+// requestsOf is what counts for a pod.
+func requestsOf(p *corev1.Pod) request { return split(facts.RequestsOf(p)) }
 
 // equal reports whether two requests are the same.
 func (r *request) equal(o *request) bool {

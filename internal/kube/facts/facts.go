@@ -50,6 +50,13 @@ func PodRequests(spec *corev1.PodSpec) corev1.ResourceList {
 	return helpers.PodRequests(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{})
 }
 
+// RequestsOf is what counts for a pod: for one that has a machine the larger of what it asks for and what it was given, while a resize is under way, of its
+// containers or of the pod as a whole.
+func RequestsOf(p *corev1.Pod) corev1.ResourceList {
+	runs := p.Spec.NodeName != ""
+	return helpers.PodRequests(p, helpers.PodResourcesOptions{UseStatusResources: runs, InPlacePodLevelResourcesVerticalScalingEnabled: runs})
+}
+
 // HolderTaint is the mark that keeps online pods off a node.
 func HolderTaint() corev1.Taint {
 	return corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}

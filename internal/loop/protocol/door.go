@@ -211,8 +211,8 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 		return fmt.Errorf("requests are under mode %s now", s.RequestsMode)
 	case !s.TargetFound || s.Target != a.Target || s.TargetKind != a.Kind:
 		return fmt.Errorf("the target is %s %s now", s.TargetKind, s.Target)
-	case a.By == fleet.RequestsRecreate && s.Request != a.From:
-		return fmt.Errorf("the template requests %s now, not %s", s.Request, a.From)
+	case a.By == fleet.RequestsRecreate && s.Template != a.From:
+		return fmt.Errorf("the template requests %s now, not %s", s.Template, a.From)
 	}
 	for _, ref := range a.Pods {
 		if p := d.pods()[ref.ID]; p == nil || p.Deleting || p.Service != a.Service || p.Requests != a.From {

@@ -30,9 +30,12 @@ func TestDoorResize(t *testing.T) {
 		{"another target", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Target.Name = "pay" }, "the target is Deployment shop/pay"},
 		{"another kind", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.TargetKind = "StatefulSet" }, "the target is StatefulSet"},
 		{"the template changed", func(s *fleet.Service, _ *fleet.Snapshot, a *planner.Resize) {
-			s.RequestsMode, a.By, a.Pods, s.Request = fleet.RequestsRecreate, fleet.RequestsRecreate, nil, large
+			s.RequestsMode, a.By, a.Pods, s.Template = fleet.RequestsRecreate, fleet.RequestsRecreate, nil, large
 		}, "the template requests"},
-		{"the template changed, and pods are resized in place", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Request = large }, ""},
+		{"the template changed, and pods are resized in place", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Template = large }, ""},
+		{"pods ask for more than the template, by a LimitRange", func(s *fleet.Service, _ *fleet.Snapshot, a *planner.Resize) {
+			s.RequestsMode, a.By, a.Pods, s.Request = fleet.RequestsRecreate, fleet.RequestsRecreate, nil, large
+		}, ""},
 		{"a pod is gone", func(_ *fleet.Service, f *fleet.Snapshot, _ *planner.Resize) { f.Pods[0].ID = "p9" }, "changed"},
 		{"a pod is ending", func(_ *fleet.Service, f *fleet.Snapshot, _ *planner.Resize) { f.Pods[0].Deleting = true }, "changed"},
 		{"a pod of another service", func(_ *fleet.Service, f *fleet.Snapshot, _ *planner.Resize) { f.Pods[0].Service = "shop/pay" }, "changed"},
@@ -40,7 +43,7 @@ func TestDoorResize(t *testing.T) {
 	} {
 		f := doorFacts()
 		s := &f.Services[0]
-		s.RequestsMode, s.Request, f.Pods[0].Requests = fleet.RequestsInPlace, small, small
+		s.RequestsMode, s.Request, s.Template, f.Pods[0].Requests = fleet.RequestsInPlace, small, small, small
 		a := planner.Resize{Service: "shop/cart", Target: s.Target, Kind: s.TargetKind, By: fleet.RequestsInPlace, From: small, To: large,
 			Pods: []planner.PodRef{{Name: f.Pods[0].Name, ID: f.Pods[0].ID}}}
 		c.bend(s, f, &a)

@@ -857,12 +857,12 @@ func TestAResizeIsCharged(t *testing.T) {
 	} {
 		f := versioned()
 		svc := &f.Services[0]
-		svc.RequestsMode, svc.Request, f.Pool("web").Budget.EvictionsPerMinute = fleet.RequestsRecreate, fleet.Resources{CPU: 1000}, c.minute
+		svc.RequestsMode, svc.Template, f.Pool("web").Budget.EvictionsPerMinute = fleet.RequestsRecreate, fleet.Resources{CPU: 1000}, c.minute
 		if c.blocked {
 			svc.Blocked = "x"
 		}
 		lines, results := play(&planner.Plan{LeaderEpoch: 4, At: doorTime, Resizes: []planner.Resize{{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: fleet.RequestsRecreate,
-			From: svc.Request, To: fleet.Resources{CPU: 2000}, Charges: c.charges}}}, f, nil)
+			From: svc.Template, To: fleet.Resources{CPU: 2000}, Charges: c.charges}}}, f, nil)
 		n := len(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "SetLedger") }))
 		if n != c.ledgers || len(results) != 1 || results[0].Outcome != c.want {
 			t.Errorf("%+v: %q, %+v", c, lines, results)
