@@ -49,7 +49,7 @@ var thirdParty = map[string][]string{
 
 	"cmd/springtide-agent": {"github.com/prometheus/client_golang", "github.com/spf13/cobra", "k8s.io/client-go", "k8s.io/klog/v2"},
 
-	"scheduler/host": {"github.com/prometheus/client_golang/prometheus", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/resource"},
+	"scheduler/host": {"github.com/prometheus/client_golang/prometheus", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
 	"scheduler/host/upstream": {
 		"k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver/pkg/util/feature", "k8s.io/component-base/version", "k8s.io/component-helpers/nodedeclaredfeatures", "k8s.io/component-helpers/resource", "k8s.io/client-go", "k8s.io/dynamic-resource-allocation", "k8s.io/klog/v2",
 		"k8s.io/kube-scheduler/framework", "k8s.io/kubernetes/pkg/scheduler",
