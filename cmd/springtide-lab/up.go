@@ -59,6 +59,7 @@ func up() *cobra.Command {
 			if err := table.Flush(); err != nil {
 				return err
 			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "no machine is in it, so pods stay Pending; `make demo` has machines and pods that run. A machine that pods are placed on, without a kubelet that runs them:\n"+oneMachine)
 			fmt.Fprintln(cmd.ErrOrStderr(), "logs in", p.Logs(), "· Ctrl-C ends it")
 			fmt.Fprintf(os.Stdout, "export KUBECONFIG=%s\n", p.ShortKubeconfig())
 			return p.Wait(cmd.Context())
@@ -72,3 +73,7 @@ func up() *cobra.Command {
 	flags.StringVar(&opts.KWOKBinary, "kwok", "", "the kwok binary (default: kwok next to this one)")
 	return cmd
 }
+
+// oneMachine makes a machine that kwok keeps alive. No kubelet is behind it.
+const oneMachine = `  kubectl create -f - <<< '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-0", "annotations": {"` + plane.NodeAnnotation + `": "` + plane.NodeAnnotationValue + `"}},
+    "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}, "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}}}'`

@@ -128,7 +128,7 @@ func (a *adoption) serviceOf(ctx context.Context, c *clients, kind string, name 
 	}
 	hpa, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read HorizontalPodAutoscaler %s: %w", name, err)
+		return nil, nil, readingOne("HorizontalPodAutoscaler", name, err)
 	}
 	s, err := serviceFor(hpa, a.utilisation)
 	return s, nil, err
@@ -310,13 +310,28 @@ func (o *cliOptions) createService(cmd *cobra.Command, c *clients, s *v1alpha1.E
 	_, err = c.resource(services, s.Namespace).Create(cmd.Context(), &unstructured.Unstructured{Object: value},
 		metav1.CreateOptions{FieldManager: "springtide-cli", DryRun: o.serverDryRun()})
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("ElasticService %s/%s is there already: change its actuation to HPAFloor instead", s.Namespace, s.Name)
+		return o.adoptedBefore(cmd.Context(), c, s)
 	}
 	if err != nil {
 		return fmt.Errorf("create ElasticService %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	return say(cmd.OutOrStdout(), o, fmt.Sprintf("ElasticService %s/%s created in mode Observe; see springtide explain service %s/%s",
 		s.Namespace, s.Name, s.Namespace, s.Name))
+}
+
+// adoptedBefore says what to do where the service of an adoption is there already.
+func (o *cliOptions) adoptedBefore(ctx context.Context, c *clients, s *v1alpha1.ElasticService) error {
+	name := fleet.Name{Namespace: s.Namespace, Name: s.Name}
+	was, err := get[v1alpha1.ElasticService](ctx, c, services, name)
+	switch {
+	case err != nil:
+		return err
+	case was.Spec.TargetRef != s.Spec.TargetRef:
+		return fmt.Errorf("ElasticService %s is there already, for %s %s: give one of them another name", name, was.Spec.TargetRef.Kind, was.Spec.TargetRef.Name)
+	case was.Spec.Actuation == s.Spec.Actuation:
+		return fmt.Errorf("ElasticService %s is there already and acts by %s: nothing is left to adopt; springtide explain service %s says how it stands", name, orNone(was.Spec.Actuation), name)
+	}
+	return fmt.Errorf("ElasticService %s is there already and acts by %s: set its spec.actuation to %s", name, orNone(was.Spec.Actuation), s.Spec.Actuation)
 }
 
 // takeOver pauses a ScaledObject and lets the service of its target act. The service is written first where there is none: between the two

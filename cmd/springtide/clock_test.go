@@ -72,3 +72,22 @@ contexts:
 		t.Errorf("a lab that has ended: %v", err)
 	}
 }
+
+// TestHelpHasGroups: every verb of ours stands in one group of the help, and each group names verbs that there are.
+func TestHelpHasGroups(t *testing.T) {
+	root, named := newRootCommand(), 0
+	for _, c := range root.Commands() {
+		if c.GroupID == "" && c.Name() != "help" && c.Name() != "completion" {
+			t.Errorf("help shows %s in no group", c.Name())
+		}
+		if c.GroupID != "" {
+			named++
+		}
+	}
+	for _, g := range groups {
+		named -= len(g.verbs)
+	}
+	if named != 0 {
+		t.Error("a group names a verb that there is not, or one verb stands in two groups")
+	}
+}

@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/internal/validate/offline"
 )
 
 // The oldest API server that resizes pods in place without a feature gate, as README says; what else is needed (the CEL library for
@@ -208,6 +210,20 @@ func leaseHolder(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
+// refusalMend says where to look for the cause of a refusal: the offline judge finds it in the object, or it is in what the object names.
+func refusalMend(u *unstructured.Unstructured) string {
+	plain := u.DeepCopy()
+	unstructured.RemoveNestedField(plain.Object, "status")
+	text, err := yaml.Marshal(plain.Object)
+	if err == nil {
+		judged, err := offline.Files([]offline.Input{{Name: u.GetName(), Text: text}}, offline.Options{})
+		if err == nil && slices.ContainsFunc(judged.Findings, func(f offline.Finding) bool { return f.Object != "" }) {
+			return "fix the object; springtide validate -f judges it offline"
+		}
+	}
+	return "the object itself is sound: fix what the message names in the cluster; the controller looks again in each cycle"
+}
+
 // checkObjects repeats what the controller found wrong with our objects.
 func checkObjects(ctx context.Context, d *doctor) error {
 	count := 0
@@ -229,7 +245,7 @@ func checkObjects(ctx context.Context, d *doctor) error {
 			for _, c := range o.Status.Conditions {
 				if (c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
 					name := strings.TrimPrefix(raw.Items[i].GetNamespace()+"/"+raw.Items[i].GetName(), "/")
-					d.report("fix the object; springtide validate -f judges it offline", "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
+					d.report(refusalMend(&raw.Items[i]), "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
 				}
 			}
 		}

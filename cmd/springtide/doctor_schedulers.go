@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -40,7 +42,8 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 		switch name := p.Namespace + "/" + p.Name; {
 		case len(p.Spec.SchedulingGates) > 0 || p.DeletionTimestamp != nil || d.c.wall().Sub(p.CreationTimestamp.Time) <= lookedAtWithin:
 		case !judged(p):
-			untouched[p.Spec.SchedulerName] = append(untouched[p.Spec.SchedulerName], name)
+			scheduler := cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName)
+			untouched[scheduler] = append(untouched[scheduler], name)
 		case p.Spec.SchedulerName == v1alpha1.SchedulerName && len(held) == 0:
 			left = append(left, name)
 		}
@@ -107,7 +110,11 @@ type heldLease struct {
 
 // schedulerHolders are the processes that hold a lease of the bundled scheduler.
 func schedulerHolders(ctx context.Context, c *clients, namespace string) ([]heldLease, error) {
-	leases, err := c.core.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{})
+	// The scheduler may be installed in another namespace than the controller; who may read the controller's alone sees those.
+	leases, err := c.core.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		leases, err = c.core.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the leases: %w", err)
 	}

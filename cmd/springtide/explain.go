@@ -74,8 +74,6 @@ func newExplainCommand(o *cliOptions) *cobra.Command {
 		o.cluster(c)
 		if sub.namespaced {
 			o.namespaced(c, "namespace of a name that is given without one")
-		} else {
-			o.controller(c)
 		}
 		if sub.use == "pod" {
 			c.Flags().StringVar(&o.schedulerNamespace, "scheduler-namespace", "springtide-system", "namespace of the bundled scheduler")

@@ -21,7 +21,7 @@ import (
 func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
 	node, err := c.core.CoreV1().Nodes().Get(ctx, arg, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("read node %s: %w", arg, err)
+		return nil, readingOne("node", fleet.Name{Name: arg}, err)
 	}
 	all, err := list[v1alpha1.CapacityPool](ctx, c, pools, "")
 	if err != nil {
@@ -50,7 +50,7 @@ func explainNode(ctx context.Context, o *cliOptions, c *clients, arg string) (*e
 	if others := facts.ForeignTaints(node.Spec.Taints); len(others) > 0 {
 		p.add("Taints of others", "%s; the machine is no room for services that do not tolerate them", facts.TaintText(others))
 	}
-	p.add("Node side", "%s", agentText(ctx, c, o.namespace, arg, share))
+	p.add("Node side", "%s", agentText(ctx, c, cmp.Or(o.system, controllerNamespace), arg, share))
 	p.add("Marks", "%s", marksText(node))
 	rows := make([][]string, len(away))
 	for i := range away {
@@ -167,7 +167,10 @@ func agentText(ctx context.Context, c *clients, namespace, node string, share *v
 	case lease.Spec.RenewTime == nil:
 		return "an agent's Lease that was never renewed"
 	}
-	return "last sign of life " + c.stamped(lease.Spec.RenewTime.Time)
+	if agentAlive(lease, c.wall()) {
+		return "an agent is alive; last sign of life " + c.stamped(lease.Spec.RenewTime.Time)
+	}
+	return "an agent is silent: nothing of the machine is lent; last sign of life " + c.stamped(lease.Spec.RenewTime.Time)
 }
 
 func marksText(node *corev1.Node) string {

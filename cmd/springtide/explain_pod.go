@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +16,13 @@ import (
 // explainPod says where a pod is and why, or why it waits. Why it is there stands on the pod since its binding; what would become of one more such pod now,
 // the bundled scheduler itself is asked, through the API server.
 func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*explanation, error) {
-	name := fleet.ParseName(arg)
-	if name.Namespace == "" {
-		name.Namespace = o.namespace
+	name, err := o.nameOf(c, arg)
+	if err != nil {
+		return nil, err
 	}
 	pod, err := c.core.CoreV1().Pods(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("read pod %s: %w", name, err)
+		return nil, readingOne("pod", name, err)
 	}
 	p := &page{title: "Pod " + name.String()}
 	p.add("Scheduler", "%s", pod.Spec.SchedulerName)
@@ -55,8 +55,10 @@ func explainPod(ctx context.Context, o *cliOptions, c *clients, arg string) (*ex
 	}
 	said, err := askScheduler(ctx, c, o.schedulerNamespace, name)
 	switch {
+	case apierrors.IsNotFound(err):
+		p.add("Now", "not known: there is no Service springtide-scheduler in namespace %s to ask; --scheduler-namespace names another one", o.schedulerNamespace)
 	case err != nil:
-		p.add("Now", "the scheduler did not answer (%v): is springtide-scheduler installed in namespace %s?", err, o.schedulerNamespace)
+		p.add("Now", "not known: the bundled scheduler in namespace %s did not answer: %v", o.schedulerNamespace, err)
 	default:
 		lines("Now", strings.Split(strings.TrimSpace(said), "\n"))
 	}
@@ -77,6 +79,8 @@ func askScheduler(ctx context.Context, c *clients, namespace string, name fleet.
 		switch {
 		case err == nil:
 			return string(text), nil
+		case apierrors.IsNotFound(err) && isStatus(text):
+			return "", err // the API server's own answer: there is no such Service
 		case apierrors.IsNotFound(err) && len(text) > 0:
 			unknown = string(text)
 		}
@@ -86,4 +90,10 @@ func askScheduler(ctx context.Context, c *clients, namespace string, name fleet.
 		return unknown, nil
 	}
 	return "", last
+}
+
+// isStatus reports whether a text is an answer of the API server itself, and none of the scheduler, which answers in plain words.
+func isStatus(text []byte) bool {
+	var s metav1.Status
+	return json.Unmarshal(text, &s) == nil && s.Kind == "Status"
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/validate"
 )
@@ -27,8 +28,7 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	p := &page{title: fmt.Sprintf("Service %s (%s %s)", name, s.Spec.TargetRef.Kind, s.Spec.TargetRef.Name)}
 	st := &s.Status
 	p.add("Mode", "%s by %s", modeText(s), orNone(s.Spec.Actuation))
-	p.add("Replicas", "%s, within %d to %d", told(st.ObservedGeneration, fmt.Sprintf("%d, %d of them ready; wanted %d", st.Replicas, st.ReadyReplicas,
-		st.DesiredReplicas)), s.Spec.Replicas.Min, s.Spec.Replicas.Max)
+	p.add("Replicas", "%s, within %d to %d", told(st.ObservedGeneration, fmt.Sprintf("%s; wanted %s", readyPods(st), desiredText(s))), s.Spec.Replicas.Min, s.Spec.Replicas.Max)
 	if st.ObservedTime != nil {
 		p.add("As of", "%s", ageText(st.ObservedTime, c.now()))
 	}
@@ -60,6 +60,22 @@ func explainService(ctx context.Context, o *cliOptions, c *clients, arg string) 
 	return e, e.ground(ctx, o, c, "ElasticService", name)
 }
 
+// readyPods says how many replicas there are and how many are ready. Pods that leave are ready beyond the number.
+func readyPods(st *v1alpha1.ElasticServiceStatus) string {
+	if st.ReadyReplicas > st.Replicas {
+		return fmt.Sprintf("%d, and %d ready until the others have left", st.Replicas, st.ReadyReplicas)
+	}
+	return fmt.Sprintf("%d, %d of them ready", st.Replicas, st.ReadyReplicas)
+}
+
+// desiredText is what Springtide wants of a service: nothing is wanted of one that is refused, or that no cycle has sized, and that is not 0.
+func desiredText(s *v1alpha1.ElasticService) string {
+	if refused(s.Status.Conditions) != "" || s.Status.DesiredReplicas == 0 && s.Spec.Replicas.Min > 0 {
+		return none
+	}
+	return number(s.Status.DesiredReplicas)
+}
+
 // ageText says when a status was seen, and how long ago that is where it is more than one cycle.
 func ageText(at *metav1.Time, now time.Time) string {
 	switch age := now.Sub(at.Time).Round(time.Second); {
@@ -83,11 +99,14 @@ func sloText(s *v1alpha1.SLO) string {
 
 func tideText(st *v1alpha1.ElasticServiceStatus, percent int32) string {
 	t := st.Tide
-	if t == nil {
+	switch {
+	case t == nil:
 		return "none yet"
+	case t.Model == "" || t.Model == forecast.ModelNone:
+		return "none yet: no model has seen enough of this service"
 	}
 	return fmt.Sprintf("%d replicas cover p%d now with the lead included; peak %d at %s, ebb %d at %s (model %s)",
-		st.FloorReplicas, percent, t.PeakReplicas, stamp(t.PeakTime), t.LowReplicas, stamp(t.LowTime), orNone(t.Model))
+		st.FloorReplicas, percent, t.PeakReplicas, stamp(t.PeakTime), t.LowReplicas, stamp(t.LowTime), t.Model)
 }
 
 // calendarText says whose days count, and which of them lift the forecast.
@@ -145,7 +164,7 @@ func portraitText(p *v1alpha1.PortraitStatus) string {
 		parts = append(parts, p.Note)
 	}
 	if p.LastError != "" {
-		parts = append(parts, "last error "+p.LastError)
+		parts = append(parts, "the last read that failed: "+p.LastError)
 	}
 	return strings.Join(parts, "; ")
 }

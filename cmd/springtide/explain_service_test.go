@@ -15,7 +15,7 @@ func TestPortraitText(t *testing.T) {
 	for want, p := range map[string]*v1alpha1.PortraitStatus{
 		"none yet": nil,
 		"class new; of requests, quality 30 %, 200 points where a forecast needs 576; 3 gaps; forecasts from " + stamp(&ready) +
-			"; too young for a season; last error 2026-06-01T12:00:00Z: connection refused": {Class: "new", Signal: "requests", QualityPercent: 30, Points: 200, PointsNeeded: 576,
+			"; too young for a season; the last read that failed: 2026-06-01T12:00:00Z: connection refused": {Class: "new", Signal: "requests", QualityPercent: 30, Points: 200, PointsNeeded: 576,
 			Gaps: 3, ReadyTime: &ready, Note: "too young for a season", LastError: "2026-06-01T12:00:00Z: connection refused"},
 		"class tidal; of requests, quality 100 %, 4000 points where a forecast needs 576; periods 24h, 168h; " +
 			"a pod is ready after 45 s (12 s where the image is there, 81 s where it is pulled); noise 5 %; 4.2 ± 0.1 millicores a request per second": {Class: "tidal",

@@ -17,21 +17,36 @@ import (
 func newFestivalStatusCommand(o *cliOptions) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use:     "status -f PLAN.yaml",
+		Use:     "status NAME | status -f PLAN.yaml",
 		Short:   "Say how far a festival plan is: its phase, and what its services run",
-		Example: "  springtide festival status -f double-eleven.yaml",
-		Long: "Say how far the plans of a file are in the cluster: phase and conditions, and for each lift what the service runs now against its\n" +
+		Example: "  springtide festival status double-eleven\n  springtide festival status -f double-eleven.yaml",
+		Long: "Say how far a plan of the cluster is, or the plans of a file are: phase and conditions, and for each lift what the service runs now against its\n" +
 			"floor. Exit code 1 when a plan is not there or was not accepted.",
-		Args: exactly(),
-		RunE: o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
-			var problems []error
-			for _, p := range plans {
-				problems = append(problems, o.planStatus(cmd.Context(), c, p.Name, cmd.OutOrStdout()))
+		Args: func(cmd *cobra.Command, args []string) error {
+			if path != "" {
+				return exactly()(cmd, args)
 			}
-			return errors.Join(problems...)
-		}),
+			return exactly("NAME")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				c, err := o.connect(o)
+				if err != nil {
+					return err
+				}
+				return o.planStatus(cmd.Context(), c, args[0], cmd.OutOrStdout())
+			}
+			return o.withPlans(&path, func(cmd *cobra.Command, c *clients, plans []*festivalPlan) error {
+				var problems []error
+				for _, p := range plans {
+					problems = append(problems, o.planStatus(cmd.Context(), c, p.Name, cmd.OutOrStdout()))
+				}
+				return errors.Join(problems...)
+			})(cmd, args)
+		},
 	}
-	o.planFile(cmd, &path)
+	cmd.Flags().StringVarP(&path, "filename", "f", "", "file with the plans to look for, or - for standard input")
+	o.completes(cmd, festivals)
 	o.cluster(cmd)
 	o.formats(cmd, "text", "json", "yaml")
 	return cmd
@@ -54,17 +69,17 @@ func (o *cliOptions) planStatus(ctx context.Context, c *clients, name string, ou
 	lifts := kube.FestivalOf(plan).Lifts
 	rows := make([][]string, len(lifts))
 	for i, l := range lifts {
-		now := "not there"
+		now, seen := "not there", none
 		s, err := get[v1alpha1.ElasticService](ctx, c, services, fleet.ParseName(string(l.Service)))
 		switch {
 		case err == nil:
-			now = fmt.Sprintf("%d, %d ready, wanted %d", s.Status.Replicas, s.Status.ReadyReplicas, s.Status.DesiredReplicas)
+			now, seen = fmt.Sprintf("%s; wanted %s", readyPods(&s.Status), desiredText(s)), shortAge(s.Status.ObservedTime, c.now())
 		case !apierrors.IsNotFound(err):
 			return err
 		}
-		rows[i] = []string{string(l.Service), liftText(l), now}
+		rows[i] = []string{string(l.Service), liftText(l), now, seen}
 	}
-	p.table("Lifts", "", []string{"SERVICE", "LIFT", "REPLICAS NOW"}, rows)
+	p.table("Lifts", "", []string{"SERVICE", "LIFT", "REPLICAS", "SEEN"}, rows)
 	p.conditions(plan.Status.Conditions)
 	if err := p.print(out); err != nil {
 		return err

@@ -236,7 +236,14 @@ func (v *view[T]) sortKey(by string, now time.Time) (func(*unstructured.Unstruct
 }
 
 // compareCells compares by the numbers that cells begin with where both do, the larger first, and by their text otherwise.
+// What is not known comes last.
 func compareCells(a, b string) int {
+	if (a == none) != (b == none) {
+		if a == none {
+			return 1
+		}
+		return -1
+	}
 	x, okX := leading(a)
 	y, okY := leading(b)
 	if okX && okY {

@@ -64,7 +64,7 @@ func list[T any](ctx context.Context, c *clients, plural, namespace string) ([]T
 func get[T any](ctx context.Context, c *clients, plural string, name fleet.Name) (*T, error) {
 	raw, err := c.resource(plural, name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, reading(plural, err)
+		return nil, readingOne(kindOf[plural], name, err)
 	}
 	out := new(T)
 	return out, decode(raw, out)
@@ -79,10 +79,41 @@ func decode(u *unstructured.Unstructured, into any) error {
 
 // reading explains an error of the API server where the fix is ours to name.
 func reading(plural string, err error) error {
-	if meta.IsNoMatchError(err) || (apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")) {
+	if isUnserved(err) {
 		return fmt.Errorf("the cluster does not know %s.%s: apply deploy/crd first", plural, v1alpha1.GroupVersion.Group)
 	}
 	return fmt.Errorf("read %s: %w", plural, err)
+}
+
+// kindOf is what people call one object of ours.
+var kindOf = map[string]string{services: "ElasticService", pools: "CapacityPool", quotas: "CapacityQuota", loans: "Loan", shares: "NodeShare",
+	jobs: "ElasticJob", festivals: "FestivalPlan"}
+
+// notThere is the answer about one object that the cluster does not have.
+type notThere struct {
+	text string
+	err  error
+}
+
+func (e notThere) Error() string { return e.text }
+func (e notThere) Unwrap() error { return e.err }
+
+// readingOne explains an error of reading one object: where it was looked for, when it is not there.
+func readingOne(kind string, name fleet.Name, err error) error {
+	switch {
+	case isUnserved(err):
+		return fmt.Errorf("the cluster does not know the kind %s: apply deploy/crd first", kind)
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read %s %s: %w", kind, name, err)
+	case name.Namespace == "":
+		return notThere{fmt.Sprintf("there is no %s %s", kind, name.Name), err}
+	}
+	return notThere{fmt.Sprintf("there is no %s %s in namespace %s: -n names another namespace", kind, name.Name, name.Namespace), err}
+}
+
+// isUnserved reports whether the API server knows no such kind.
+func isUnserved(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }
 
 // nameOf reads "namespace/name", or a name in the namespace of -n or of the context.
@@ -112,7 +143,13 @@ func (o *cliOptions) about(run func(cmd *cobra.Command, c *clients, name fleet.N
 
 // amountText prints an amount of capacity.
 func amountText(a *v1alpha1.ResourceAmounts) string {
-	parts := []string{a.CPU.String() + " cpu", a.Memory.String()}
+	if a.CPU.IsZero() && a.Memory.IsZero() && a.GPU == 0 {
+		return "nothing"
+	}
+	parts := []string{a.CPU.String() + " cpu"}
+	if !a.Memory.IsZero() {
+		parts = append(parts, a.Memory.String())
+	}
 	if a.GPU > 0 {
 		parts = append(parts, fmt.Sprintf("%d gpu", a.GPU))
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,10 +54,34 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newRunCommand(), newForecastCommand(), newBacktestCommand(), newSimulateCommand())
 	root.AddCommand(operatorCommands()...)
 	strictCompletion(root)
+	group(root)
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
 		asPlugin(root)
 	}
 	return root
+}
+
+// groups are what help shows the verbs under.
+var groups = []struct {
+	id, title string
+	verbs     []string
+}{
+	{"look", "Look:", []string{"services", "pools", "nodes", "loans", "jobs", "quotas", "festivals", "explain", "doctor"}},
+	{"act", "Act:", []string{"freeze", "thaw", "pause", "resume", "recall", "festival", "adopt", "release", "node"}},
+	{"try", "Try without a cluster:", []string{"validate", "forecast", "backtest", "simulate"}},
+	{"install", "Install and upgrade:", []string{"run", "rules", "upgrade", "uninstall", "version"}},
+}
+
+// group puts each verb below the title of its group; a test keeps the list whole.
+func group(root *cobra.Command) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range root.Commands() {
+			if slices.Contains(g.verbs, c.Name()) {
+				c.GroupID = g.id
+			}
+		}
+	}
 }
 
 // pluginName is how a user calls the binary kubectl-springtide.

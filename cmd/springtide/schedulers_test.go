@@ -39,6 +39,10 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "springtide-system", Name: v1alpha1.SchedulerLeasePrefix + "0"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}}
 	}
+	elsewhere := func(l *coordinationv1.Lease) *coordinationv1.Lease {
+		l.Namespace = "kube-system"
+		return l
+	}
 	of := func(l *coordinationv1.Lease, partitions string) *coordinationv1.Lease {
 		l.Labels = map[string]string{v1alpha1.LabelPartitions: partitions}
 		return l
@@ -57,6 +61,8 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 		{"judged by another", []runtime.Object{pod("judged", time.Hour, func(p *corev1.Pod) { looked(p); p.Spec.SchedulerName = "default-scheduler" })}, fine, "every pod"},
 		{"gated", []runtime.Object{pod("gated", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })}, fine, "every pod"},
 		{"runs", []runtime.Object{lease(time.Second)}, fine, "the bundled scheduler runs (host-1)"},
+		{"runs in another namespace", []runtime.Object{elsewhere(lease(time.Second)), pod("judged", time.Hour, looked)}, fine, "the bundled scheduler runs (host-1)"},
+		{"no name is the default's", []runtime.Object{pod("old", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulerName = "" })}, problem, "that name default-scheduler: default/old"},
 		{"ran", []runtime.Object{lease(time.Hour)}, fine, "every pod"},
 		{"a partition without a process", []runtime.Object{of(lease(time.Second), "3")}, problem,
 			"no process of the bundled scheduler holds partition 1, 2 of 3: the nodes there get no pods"},
@@ -97,6 +103,8 @@ func TestExplainAsksThePartitionOfThePod(t *testing.T) {
 	}{
 		{"a standby and another partition answer first", []proxied{standby, other, standby, ours}, "is on node a", ""},
 		{"another partition alone answers", []proxied{standby, other, standby}, "is placed by partition 1", ""},
+		{"there is no scheduler", []proxied{{text: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"services \"springtide-scheduler\" not found","reason":"NotFound","code":404}`,
+			err: apierrors.NewNotFound(corev1.Resource("services"), "springtide-scheduler")}}, "", "not found"},
 		{"none answers", []proxied{standby}, "", "stands by"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -52,10 +52,11 @@ type nodeRow struct {
 	Holder string   `json:"holder,omitempty"`
 	Loans  []string `json:"loans,omitempty"`
 	Phase  string   `json:"phase,omitempty"`
-	Due    string   `json:"due,omitempty"`
-	Agent  string   `json:"agent,omitempty"`
-	Pinned string   `json:"pinned,omitempty"`
-	Marks  string   `json:"marks,omitempty"`
+	// Due is a time in RFC 3339.
+	Due    string `json:"due,omitempty"`
+	Agent  string `json:"agent,omitempty"`
+	Pinned string `json:"pinned,omitempty"`
+	Marks  string `json:"marks,omitempty"`
 }
 
 func (o *cliOptions) nodes(ctx context.Context, c *clients, names []string, everything bool, out, notes io.Writer) error {
@@ -93,10 +94,10 @@ func (o *cliOptions) nodes(ctx context.Context, c *clients, names []string, ever
 	cells := make([][]string, len(rows))
 	for i, r := range rows {
 		if wide {
-			cells[i] = []string{r.Name, orNone(r.Pool), orNone(r.Holder), orNone(strings.Join(r.Loans, ", ")), orNone(r.Phase), orNone(r.Due), orNone(r.Agent), orNone(r.Marks), orNone(r.Pinned)}
+			cells[i] = []string{r.Name, orNone(r.Pool), orNone(r.Holder), orNone(strings.Join(r.Loans, ", ")), orNone(r.Phase), dueText(r.Due), orNone(r.Agent), orNone(r.Marks), orNone(r.Pinned)}
 			continue
 		}
-		cells[i] = []string{r.Name, orNone(r.Pool), orNone(r.Holder), orNone(r.Phase), orNone(r.Due), orNone(r.Agent), orNone(r.Pinned)}
+		cells[i] = []string{r.Name, orNone(r.Pool), orNone(r.Holder), orNone(r.Phase), dueText(r.Due), orNone(r.Agent), orNone(r.Pinned)}
 	}
 	if o.sortBy != "" {
 		k := slices.IndexFunc(titles, func(t string) bool { return strings.EqualFold(t, o.sortBy) })
@@ -152,6 +153,15 @@ func (o *cliOptions) nodeRows(ctx context.Context, c *clients, everything bool) 
 	return rows, nil
 }
 
+// dueText prints the time of a row for people.
+func dueText(due string) string {
+	at, err := time.Parse(time.RFC3339, due)
+	if err != nil {
+		return none
+	}
+	return shortTime(&metav1.Time{Time: at})
+}
+
 // hold finds who holds a machine by its loans.
 func (r *nodeRow) hold(away []v1alpha1.Loan) {
 	r.Holder = r.Pool
@@ -168,7 +178,7 @@ func (r *nodeRow) hold(away []v1alpha1.Loan) {
 		}
 		r.Phase, r.Due = phase, ""
 		if l.Status.Due != nil {
-			r.Due = shortTime(l.Status.Due)
+			r.Due = l.Status.Due.UTC().Format(time.RFC3339)
 		}
 		if phase == "Emptying" {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +32,7 @@ func newQuotasCommand(o *cliOptions) *cobra.Command {
 			{"NAMESPACES", wideAlone, func(q *Q) string { return told(q.Status.ObservedGeneration, number(q.Status.Namespaces)) }},
 			{"GUARANTEE", always, func(q *Q) string { return plain(&q.Spec.Guarantee) }},
 			{"ENTITLED", always, func(q *Q) string { return seen(q, &q.Status.Entitled) }},
-			{"LIMIT", always, func(q *Q) string { return seen(q, &q.Status.Limit) }},
+			{"SERVICE LIMIT", always, func(q *Q) string { return seen(q, &q.Status.Limit) }},
 			{"USED", always, func(q *Q) string { return told(q.Status.ObservedGeneration, plain(&q.Status.Used)) }},
 			{"BORROWED", always, func(q *Q) string { return seen(q, &q.Status.Borrowed) }},
 			{"LENT", always, func(q *Q) string { return seen(q, &q.Status.Lent) }},
@@ -47,8 +48,8 @@ func newQuotasCommand(o *cliOptions) *cobra.Command {
 		Use:     "quotas",
 		Aliases: []string{"quota", "cquota"},
 		Short:   "List tenants: what each is guaranteed, may use, uses, borrows, lends and must give back",
-		Long: "List tenants, in cores. ENTITLED is what of the guarantee in force (time slices included) can be kept. LIMIT is the most that the\n" +
-			"tenant's services may request now, and OVER what is to be given back by DEADLINE: springtide explain quota NAME says why.",
+		Long: "List tenants, in cores. ENTITLED is what of the guarantee in force (time slices included) can be kept. SERVICE LIMIT is the most\n" +
+			"that the tenant's services may request now; USED counts offline work too. OVER is what is to be given back by DEADLINE: springtide explain quota NAME says why.",
 		Example: "  springtide quotas --sort-by over\n  springtide quotas shop -o wide",
 	})
 }
@@ -86,13 +87,19 @@ func explainQuota(ctx context.Context, o *cliOptions, c *clients, arg string) (*
 	p.add("Uses", "%s; its services may request %s", amount(&st.Used), amount(&st.Limit))
 	p.add("Borrows", "%s, lends %s", amount(&st.Borrowed), amount(&st.Lent))
 	if st.DrainDeadline != nil {
-		back := amount(&st.Over)
+		var back []string
+		if o := &st.Over; !o.CPU.IsZero() || !o.Memory.IsZero() || o.GPU > 0 {
+			back = append(back, amount(o))
+		}
 		for _, x := range st.Parcels {
 			if x.Over > 0 {
-				back += fmt.Sprintf(", %d %s", x.Over, x.Class)
+				back = append(back, fmt.Sprintf("%d %s", x.Over, x.Class))
 			}
 		}
-		p.add("Gives back", "%s by %s, told at %s", back, stamp(st.DrainDeadline), stamp(st.OverSince))
+		if len(back) == 0 {
+			back = []string{"nothing more"}
+		}
+		p.add("Gives back", "%s by %s, notified at %s", strings.Join(back, ", "), stamp(st.DrainDeadline), stamp(st.OverSince))
 	}
 	if b := q.Spec.Burst; b != nil {
 		p.add("Burst", "%d %% of the guarantee more for %d s; the last one began at %s", b.Percent, b.DurationSeconds, stamp(st.BurstSince))

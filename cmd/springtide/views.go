@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/forecast"
 )
 
 func newServicesCommand(o *cliOptions) *cobra.Command {
@@ -29,7 +30,7 @@ func newServicesCommand(o *cliOptions) *cobra.Command {
 			{"PAUSE", wideAlone, func(s *S) string { return orNone(s.Spec.Pause) }},
 			{"RANGE", always, func(s *S) string { return fmt.Sprintf("%d-%d", s.Spec.Replicas.Min, s.Spec.Replicas.Max) }},
 			{"READY", always, func(s *S) string { return known(s, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, s.Status.Replicas)) }},
-			{"DESIRED", always, func(s *S) string { return known(s, number(s.Status.DesiredReplicas)) }},
+			{"DESIRED", always, func(s *S) string { return known(s, desiredText(s)) }},
 			{"FLOOR", wideAlone, func(s *S) string { return known(s, number(s.Status.FloorReplicas)) }},
 			{"PEAK", always, func(s *S) string { return peakText(s.Status.Tide) }},
 			{"MODEL", wideAlone, func(s *S) string { return modelText(s.Status.Tide) }},
@@ -106,6 +107,9 @@ func peakText(t *v1alpha1.TideStatus) string {
 	if t == nil {
 		return none
 	}
+	if t.Model == "" || t.Model == forecast.ModelNone {
+		return none
+	}
 	return fmt.Sprintf("%d %s", t.PeakReplicas, clockTime(t.PeakTime)) // of the coming day, so the hour says it all
 }
 
@@ -132,7 +136,7 @@ func newPoolsCommand(o *cliOptions) *cobra.Command {
 			{"UNIT", wideAlone, func(p *P) string { return orNone(p.Spec.LendableUnit) }},
 			{"NODES", always, func(p *P) string { return known(p, number(p.Status.Nodes)) }},
 			{"CPU", always, func(p *P) string { return known(p, p.Status.Capacity.CPU.String()) }},
-			{"REQUESTED", always, func(p *P) string { return known(p, withShare(p.Status.Requested.CPU.MilliValue(), &p.Status)) }},
+			{"REQUESTED", always, func(p *P) string { return known(p, requestedByOnline(p)) }},
 			{"LENT", always, func(p *P) string { return known(p, withShare(p.Status.Lent.CPU.MilliValue(), &p.Status)) }},
 			{"LENT NODES", wideAlone, func(p *P) string { return known(p, number(p.Status.LentNodes)) }},
 			{"LENT SOCKETS", wideAlone, func(p *P) string { return known(p, number(p.Status.LentSockets)) }},
@@ -148,7 +152,7 @@ func newPoolsCommand(o *cliOptions) *cobra.Command {
 		Use:     "pools",
 		Aliases: []string{"pool", "cpool"},
 		Short:   "List pools: capacity, what is asked for, what is lent and moving",
-		Long: "List pools. REQUESTED and LENT are in cores, with their share of the pool's capacity; READY is True, or why the pool lends nothing;\n" +
+		Long: "List pools. REQUESTED (by online pods) and LENT are in cores, with their share of the pool's capacity; READY is True, or why the pool lends nothing;\n" +
 			"PINNED counts the machines that could not be emptied (-o wide names them; springtide explain node NAME says by what).",
 		Example: "  springtide pools -o wide\n  springtide pools online -w",
 	})
@@ -160,6 +164,14 @@ func poolState(p *v1alpha1.CapacityPool) string {
 		return "Refused (" + why + ")"
 	}
 	return verdict(p.Status.Conditions, v1alpha1.ConditionReady)
+}
+
+// requestedByOnline is what online pods ask for. Offline pods ask for what others leave, so an offline pool without online pods has no such figure.
+func requestedByOnline(p *v1alpha1.CapacityPool) string {
+	if p.Spec.Class == string(fleet.Offline) && p.Status.Requested.CPU.IsZero() {
+		return none
+	}
+	return withShare(p.Status.Requested.CPU.MilliValue(), &p.Status)
 }
 
 // withShare prints cores and their share of the pool.

@@ -90,9 +90,17 @@ func costText(p *portrait.Portrait) string {
 	}
 	text += " millicores a request per second"
 	if p.CPUIdle.OK {
-		text += fmt.Sprintf(", idle %.3g", 1000*p.CPUIdle.Value)
+		text += ", idle " + idleText(1000*p.CPUIdle.Value)
 	}
 	return text
+}
+
+// idleText prints millicores. A fit that finds nothing leaves a remainder of arithmetic, which is no measurement.
+func idleText(millicores float64) string {
+	if math.Abs(millicores) < 0.01 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3g", millicores)
 }
 
 // sampleless reports whether nothing of the service's history was read yet, so that there is nothing to forecast from.

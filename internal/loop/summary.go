@@ -63,11 +63,11 @@ func (s *Summary) verdict() string {
 	saved := 1 - s.CoreHours/s.CoreHoursStatic
 	switch {
 	case s.ViolationMinutes > s.ViolationMinutesStatic+10:
-		return fmt.Sprintf("do not switch on yet: %d minutes over the SLO against %d", s.ViolationMinutes, s.ViolationMinutesStatic)
+		return fmt.Sprintf("costs the SLO: %d minutes over the SLO against %d", s.ViolationMinutes, s.ViolationMinutesStatic)
 	case saved < 0.05:
 		return fmt.Sprintf("little to gain: %.0f %% fewer core-hours", saved*100)
 	}
-	return fmt.Sprintf("switch on: %.0f %% fewer core-hours, %d minutes over the SLO against %d", saved*100, s.ViolationMinutes, s.ViolationMinutesStatic)
+	return fmt.Sprintf("worth it: %.0f %% fewer core-hours, %d minutes over the SLO against %d", saved*100, s.ViolationMinutes, s.ViolationMinutesStatic)
 }
 
 // meter adds up days.

@@ -43,7 +43,7 @@ func TestBackcast(t *testing.T) {
 	if least := 10 / 0.7 * 24 * 7; s.CoreHours < least || s.CoreHours > 0.75*s.CoreHoursStatic {
 		t.Errorf("%.1f core-hours under Auto; the load alone asks for %.1f, static provisioning for %.1f", s.CoreHours, least, s.CoreHoursStatic)
 	}
-	if s.ViolationMinutes != 0 || s.ViolationMinutesStatic != 0 || !strings.HasPrefix(s.Verdict, "switch on: ") {
+	if s.ViolationMinutes != 0 || s.ViolationMinutesStatic != 0 || !strings.HasPrefix(s.Verdict, "worth it: ") {
 		t.Errorf("a plain tide: %+v", s)
 	}
 }
@@ -76,8 +76,8 @@ func TestBackcastVerdicts(t *testing.T) {
 		"young":            {sized(), history(7, tidal), "needs eight days of history"},
 		"empty":            {sized(), portrait.Batch{}, "needs eight days of history"},
 		"cost unknown":     {sized(), noCost, "the capacity of a replica is not known yet"},
-		"no tide":          {sized(), history(14, func(float64, int) float64 { return 60 }), "switch on: 7 % fewer core-hours"},
-		"bounds too small": {small, history(14, tidal), "do not switch on yet: "},
+		"no tide":          {sized(), history(14, func(float64, int) float64 { return 60 }), "worth it: 7 % fewer core-hours"},
+		"bounds too small": {small, history(14, tidal), "costs the SLO: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if s := loop.Backcast(c.svc, c.batch, loop.DefaultOptions()); !strings.HasPrefix(s.Verdict, c.want) {

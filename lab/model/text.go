@@ -55,10 +55,18 @@ func (r *Report) Text(width int) string {
 	for _, l := range r.Recalls.LateLoans[:min(5, len(r.Recalls.LateLoans))] {
 		line("  late", "%s", l)
 	}
-	line("demand to notice", "%d, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Demands.Count, optional(r.Demands.P50Seconds, "%.0f s"),
-		optional(r.Demands.P99Seconds, "%.0f s"), optional(r.Demands.P50WallSeconds, "%.2f s"), optional(r.Demands.P99WallSeconds, "%.2f s"))
-	line("return to bound pod", "%d with pods that wait, %d of them not taken, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Returns.Count, r.Returns.Unbound,
-		optional(r.Returns.P50Seconds, "%.0f s"), optional(r.Returns.P99Seconds, "%.0f s"), optional(r.Returns.P50WallSeconds, "%.2f s"), optional(r.Returns.P99WallSeconds, "%.2f s"))
+	if r.Demands.Count == 0 {
+		line("demand to notice", "none: no pod waited for lent room")
+	} else {
+		line("demand to notice", "%d, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Demands.Count, optional(r.Demands.P50Seconds, "%.0f s"),
+			optional(r.Demands.P99Seconds, "%.0f s"), optional(r.Demands.P50WallSeconds, "%.2f s"), optional(r.Demands.P99WallSeconds, "%.2f s"))
+	}
+	if r.Returns.Count == 0 {
+		line("return to bound pod", "none: no pod waited for a machine that came home")
+	} else {
+		line("return to bound pod", "%d with pods that wait, %d of them not taken, p50 %s, p99 %s; by the wall p50 %s, p99 %s", r.Returns.Count, r.Returns.Unbound,
+			optional(r.Returns.P50Seconds, "%.0f s"), optional(r.Returns.P99Seconds, "%.0f s"), optional(r.Returns.P50WallSeconds, "%.2f s"), optional(r.Returns.P99WallSeconds, "%.2f s"))
+	}
 	line("forecast", "weighted quantile loss %s, the 0.9 quantile covered %s (%d forecasts)", optional(r.Forecast.WQL, "%.3f"), optional(r.Forecast.Coverage90, "%.3f"), r.Forecast.Count)
 	if j := r.Judge; j != nil {
 		line("judge", "%s", j.Line())
@@ -66,7 +74,11 @@ func (r *Report) Text(width int) string {
 			line("  "+f.Rule, "%s", f)
 		}
 	}
-	line("pinned nodes", "%d", len(r.Pinned))
+	pinned := map[string]bool{}
+	for _, p := range r.Pinned {
+		pinned[p.Node] = true
+	}
+	line("pinned nodes", "%d of %d at some time, for %d reasons", len(pinned), r.Nodes, len(r.Pinned))
 	for _, p := range r.Pinned[:min(5, len(r.Pinned))] {
 		line("  "+p.Node, "%.0f min by %s", p.Minutes, p.By)
 	}

@@ -152,3 +152,29 @@ func requiredIn(s *structuralschema.Structural, v any, here []any) (out [][]any)
 	}
 	return out
 }
+
+// TestTextInMetadata: what YAML reads as another type is named with its line and the fix; what is text is left alone.
+func TestTextInMetadata(t *testing.T) {
+	const spec = "spec: {class: Online, nodeSelector: {matchLabels: {pool: POOL}}}\n"
+	for _, c := range []struct{ metadata, pool, want string }{
+		{"{name: on}", "online", `f.yaml:3: CapacityPool : metadata.name: YAML reads on as true or false, and it must be text: write "on"`},
+		{"{name: 12}", "online", `f.yaml:3: CapacityPool : metadata.name: YAML reads 12 as a number, and it must be text: write "12"`},
+		{"{name: x, labels: {a: 1e3}}", "online", `f.yaml:3: CapacityPool x: metadata.labels.a: YAML reads 1e3 as a number, and it must be text: write "1e3"`},
+		{"\n  name: x\n  annotations:\n    example.com/sure: yes", "online", `f.yaml:6: CapacityPool x: metadata.annotations.example.com/sure: YAML reads yes as true or false, and it must be text: write "yes"`},
+		{"{name: x}", "1", `f.yaml:4: CapacityPool x: spec.nodeSelector.matchLabels.pool: it must be text, not a number: put it in quotes`},
+		{`{name: "on", labels: {a: "1e3", b: plain, d: 2026-01-01}}`, "online", ""},
+	} {
+		text := "apiVersion: springtide.dev/v1alpha1\nkind: CapacityPool\nmetadata: " + c.metadata + "\n" + strings.Replace(spec, "POOL", c.pool, 1)
+		result, err := Files([]Input{{Name: "f.yaml", Text: []byte(text)}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range result.Findings {
+			got += f.String()
+		}
+		if got != c.want {
+			t.Errorf("%s, %s: got %q, want %q", c.metadata, c.pool, got, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,6 +124,10 @@ func (j *judge) judge(o *object) {
 		return
 	}
 	j.result.Objects++
+	if !j.texts(o) {
+		j.result.Pending = true
+		return
+	}
 	meant := map[string]bool{}
 	for _, path := range o.kind.Unknown(o.value) {
 		near, text := o.kind.suggest(path)
@@ -195,6 +200,68 @@ func (j *judge) identify(o *object) bool {
 		o.title = kind + " " + namespace + "/" + name
 	}
 	return true
+}
+
+// texts judges what must be text in the metadata, and YAML reads as something else without quotes: on, 12, 1e3, yes. The API server refuses such an object
+// before it looks at anything else. It reports false where it found some.
+func (j *judge) texts(o *object) bool {
+	fine := true
+	must := func(path []string, value any) {
+		if _, ok := value.(string); ok || value == nil {
+			return
+		}
+		fine = false
+		if n := nodeAt(o.node, path); n != nil && n.Kind == yamlv3.ScalarNode {
+			j.result.Findings = append(j.result.Findings, Finding{File: o.doc.file, Line: o.doc.first + n.Line - 1, Object: o.title, Field: strings.Join(path, "."),
+				Message: fmt.Sprintf("YAML reads %s as %s, and it must be text: write %q", n.Value, gotWords(typeWord(value)), n.Value)})
+			return
+		}
+		j.add(o, strings.Join(path, "."), "it must be text, not "+gotWords(typeWord(value)))
+	}
+	meta, _ := o.value["metadata"].(map[string]any)
+	for _, name := range []string{"name", "generateName", "namespace"} {
+		must([]string{"metadata", name}, meta[name])
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		of, _ := meta[field].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			must([]string{"metadata", field, key}, of[key])
+		}
+	}
+	return fine
+}
+
+// typeWord is what JSON calls the type of a value.
+func typeWord(v any) string {
+	switch v.(type) {
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
+}
+
+// nodeAt is where a value stands in a document; nil where it cannot be found.
+func nodeAt(n *yamlv3.Node, path []string) *yamlv3.Node {
+	for _, step := range path {
+		for n != nil && n.Kind == yamlv3.AliasNode {
+			n = n.Alias
+		}
+		if n == nil || n.Kind != yamlv3.MappingNode {
+			return nil
+		}
+		var next *yamlv3.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				next = n.Content[i+1]
+			}
+		}
+		n = next
+	}
+	return n
 }
 
 func (j *judge) kinds() []string {

@@ -245,6 +245,8 @@ func (d *Definition) form(e *field.Error) string {
 		return value + " is not an object's name: write lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
 	case e.Field == "metadata.namespace" && e.Type == field.ErrorTypeForbidden:
 		return "this kind belongs to the whole cluster: remove metadata.namespace"
+	case s == nil && e.Type == field.ErrorTypeTypeInvalid && strings.HasSuffix(e.Detail, "must be of type string: "+strconv.Quote(fmt.Sprint(e.BadValue))):
+		return fmt.Sprintf("it must be text, not %s: put it in quotes", gotWords(e.BadValue))
 	case s == nil:
 		return strings.ReplaceAll(e.ErrorBody(), e.Field+" in body ", "")
 	case e.Type == field.ErrorTypeTypeInvalid:
