@@ -212,10 +212,14 @@ func (t Takeovers) Taken(by string, at, ours time.Time) Takeovers {
 	return t
 }
 
-// Contested reports whether another writer owns spec.replicas and took it back so often, and so lately, that to write again would be a fight.
+// Fight reports whether the writer took back what was written so often, and so lately, that to write again would be a fight.
+func (t Takeovers) Fight(at time.Time) bool {
+	return t.Count >= takeoversFight && at.Sub(t.Last) < takeoversCalm
+}
+
+// Contested reports whether another writer owns spec.replicas and fights for it.
 func (s *Service) Contested(at time.Time) bool {
-	t := s.Takeovers
-	return s.ForeignWriter != "" && s.ForeignWriter == t.By && t.Count >= takeoversFight && at.Sub(t.Last) < takeoversCalm
+	return s.ForeignWriter != "" && s.ForeignWriter == s.Takeovers.By && s.Takeovers.Fight(at)
 }
 
 // MostPerHost is how many of a service's replicas may be on one machine for emptying to leave its spread as it is: a fifth, or one.
@@ -448,6 +452,8 @@ type Member struct {
 	Desired, Active, Ending, Remaining int32
 	Request                            Resources
 	Version                            string
+	// Takeovers are how often another writer undid the size that was written: it wrote another one, or stopped the workload.
+	Takeovers Takeovers
 }
 
 // Sized reports whether the size of the member is ours to write.

@@ -208,6 +208,14 @@ type JobMemberStatus struct {
 	// Active counts the pods that run or start.
 	// +kubebuilder:validation:Minimum=0
 	Active int32 `json:"active"`
+	// LastSize is the size that Springtide wrote last, LastScaleTime when; unset before the first.
+	// +kubebuilder:validation:Minimum=0
+	LastSize int32 `json:"lastSize,omitempty"`
+	// LastScaleTime is when it was written.
+	LastScaleTime *metav1.Time `json:"lastScaleTime,omitempty"`
+	// Takeovers are the writes of another manager that undid those of Springtide: it wrote another size, or stopped the workload. After the third within
+	// an hour the job is not resized until that manager has left it alone for an hour.
+	Takeovers *TakeoverStatus `json:"takeovers,omitempty"`
 }
 
 // HostListStatus is what was published last.

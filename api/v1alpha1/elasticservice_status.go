@@ -51,8 +51,8 @@ type ElasticServiceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// TakeoverStatus counts how often another manager took spec.replicas of the target back. After the third time within an hour the target is not
-// scaled until that manager has left it alone for an hour, or no longer writes spec.replicas.
+// TakeoverStatus counts how often another manager took a size back: spec.replicas of a service's target, or the size of a job's member. After the third
+// time within an hour it is not written until that manager has left it alone for an hour, or no longer writes it.
 type TakeoverStatus struct {
 	// Manager is the field manager that wrote.
 	// +kubebuilder:validation:MaxLength=128

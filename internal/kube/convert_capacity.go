@@ -164,6 +164,14 @@ type jobFacts struct {
 	job fleet.Job
 	// members are those of the spec, in the order of job.Members.
 	members []v1alpha1.JobMember
+	// last are the sizes that were written last, in the same order.
+	last []lastSize
+}
+
+// lastSize is a size that was written, and when; never while the time is zero.
+type lastSize struct {
+	size int32
+	at   time.Time
 }
 
 func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
@@ -184,8 +192,26 @@ func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
 		m := &a.Spec.Members[i]
 		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,
 			Workload: fleet.Name{Namespace: a.Namespace, Name: m.WorkloadRef.Name}})
+		var last lastSize
+		if was := memberStatus(&a.Status, m.Role); was != nil {
+			last = lastSize{was.LastSize, timeOf(was.LastScaleTime)}
+			if t := was.Takeovers; t != nil {
+				f.job.Members[i].Takeovers = fleet.Takeovers{By: t.Manager, Count: t.Count, Last: timeOf(&t.LastTime)}
+			}
+		}
+		f.last = append(f.last, last)
 	}
 	return f
+}
+
+// memberStatus finds what a status says of a role; nil where it says nothing.
+func memberStatus(s *v1alpha1.ElasticJobStatus, role string) *v1alpha1.JobMemberStatus {
+	for i := range s.Members {
+		if s.Members[i].Role == role {
+			return &s.Members[i]
+		}
+	}
+	return nil
 }
 
 // newLoanFacts reads a Loan. A status that was never written is that of a loan just begun.

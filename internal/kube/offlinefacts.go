@@ -20,10 +20,14 @@ type offlineFacts struct {
 	requests []fleet.Resources
 	devices  []deviceAsks
 	classes  []string // the priority classes
+	// writers own the size of each part, stoppers the field that suspends the workload, by the managed fields.
+	writers  [][]replicaWriter
+	stoppers []replicaWriter
 }
 
 func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
-	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts))}
+	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts)), writers: make([][]replicaWriter, len(w.Parts))}
+	f.stoppers = append(fieldWriters(o.GetManagedFields(), []string{"spec", "suspend"}, ""), fieldWriters(o.GetManagedFields(), []string{"spec", "runPolicy", "suspend"}, "")...)
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		f.owner = owner.UID
 	}
@@ -31,6 +35,13 @@ func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
 		p := &w.Parts[i]
 		if p.Template != nil {
 			f.requests[i], f.devices[i], f.classes[i] = podRequests(p.Template), deviceAsksOf(p.Template), p.Template.PriorityClassName
+		}
+		if len(p.Path) > 0 {
+			name := ""
+			if p.Guard != nil {
+				name = p.Guard.Value
+			}
+			f.writers[i] = fieldWriters(o.GetManagedFields(), p.Path, name)
 		}
 		p.Template, p.Labels = nil, nil
 	}
@@ -54,6 +65,16 @@ func (a *assembly) requestOf(f *offlineFacts, p *adapter.Part) fleet.Resources {
 		}
 	}
 	return fleet.Resources{}
+}
+
+// writersOf are who own the size of a part.
+func (f *offlineFacts) writersOf(p *adapter.Part) []replicaWriter {
+	for i := range f.Parts {
+		if &f.Parts[i] == p {
+			return f.writers[i]
+		}
+	}
+	return nil
 }
 
 // classOf is the priority class of the pods of a part; empty for none, and for a part that is not known.

@@ -210,10 +210,21 @@ type jobGist struct {
 	Conditions []verdict
 	Hosts      string
 	PodGroup   string
+	// Written are the sizes that were written and taken back: the next controller judges the next write of another by them.
+	Written string
 }
 
 func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
-	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts), s.PodGroup}
+	var written strings.Builder
+	for i := range s.Members {
+		m := &s.Members[i]
+		count := int32(0)
+		if m.Takeovers != nil {
+			count = m.Takeovers.Count
+		}
+		fmt.Fprintf(&written, "%d %d %d;", m.LastSize, timeOf(m.LastScaleTime).Unix(), count)
+	}
+	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts), s.PodGroup, written.String()}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -229,11 +240,12 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		}
 	}
 	reasons := map[fleet.JobID]string{}
-	wants := map[string]int32{}
+	wants, resized := map[string]int32{}, map[string]bool{}
 	for i := range r.Plan.Jobs {
 		x := &r.Plan.Jobs[i]
 		reasons[x.Job] = x.Why.Message
 		wants[x.Member()] = x.To
+		resized[x.Member()] = done[planner.KeyOf(x)].Outcome == loop.Done
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
@@ -259,7 +271,17 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 			if !changed {
 				want = m.Desired
 			}
-			s.Members = append(s.Members, v1alpha1.JobMemberStatus{Role: m.Role, Desired: want, Active: m.Active})
+			x := v1alpha1.JobMemberStatus{Role: m.Role, Desired: want, Active: m.Active}
+			if was := memberStatus(&o.api.Status, m.Role); was != nil {
+				x.LastSize, x.LastScaleTime = was.LastSize, was.LastScaleTime
+			}
+			if resized[string(j.ID)+"/"+m.Role] {
+				x.LastSize, x.LastScaleTime = want, stamp(w.now)
+			}
+			if t := m.Takeovers; t.Count > 0 {
+				x.Takeovers = &v1alpha1.TakeoverStatus{Manager: t.By, Count: t.Count, LastTime: metav1.NewTime(t.Last)}
+			}
+			s.Members = append(s.Members, x)
 			s.Desired, s.Active = s.Desired+want, s.Active+m.Active
 		}
 		if recalled[j.ID] {

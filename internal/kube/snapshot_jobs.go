@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,7 +36,10 @@ func (a *assembly) addJobs() {
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
 			j.Members[i].Listed = listed(f, j.Members[i].Role)
-			problem := a.observeMember(&j, &j.Members[i], &f.facts.members[i], first)
+			last := f.facts.last[i]
+			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
+			last.at = a.past("ElasticJob", &f.header, "status.members.lastScaleTime", last.at)
+			problem := a.observeMember(&j, &j.Members[i], &f.facts.members[i], last, first)
 			if j.Blocked == "" {
 				j.Blocked = problem
 			}
@@ -45,7 +49,7 @@ func (a *assembly) addJobs() {
 }
 
 // observeMember reads what one member's workload says, and returns why it cannot be resized; empty when it can.
-func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, first map[types.UID]fleet.JobID) string {
+func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last lastSize, first map[types.UID]fleet.JobID) string {
 	ad, ok := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if !ok {
 		return fmt.Sprintf("UnsupportedWorkload: member %s: no adapter resizes a %s of %s", m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
@@ -76,10 +80,31 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	a.crew(owned{carrier.Namespace, carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
+	if !w.Finished && m.Sized() && !last.at.IsZero() {
+		if by, at := takenBack(last, w, carrier, p); by != "" {
+			m.Takeovers = m.Takeovers.Taken(by, at, last.at)
+		}
+		if t := m.Takeovers; t.Fight(a.s.At) {
+			return fmt.Sprintf("Contested: member %s: %s took back the size of %s, or stopped it, %d times within an hour: it is not resized until %s leaves it alone for an hour; to fix: let one of the two own the size, as by taking it out of the members", m.Role, t.By, w.What, t.Count, t.By)
+		}
+	}
 	if len(refusals) > 0 {
 		return refusals[0]
 	}
 	return ""
+}
+
+// takenBack names who undid a size that was written: a manager that owns the size now, which is another one, or that stopped the workload since.
+func takenBack(last lastSize, w, carrier *offlineFacts, p *adapter.Part) (by string, at time.Time) {
+	if x := foreignWriter(carrier.writersOf(p)); p.Size != last.size && x.manager != "" {
+		return x.manager, x.at
+	}
+	for _, f := range []*offlineFacts{w, carrier} {
+		if x := foreignWriter(f.stoppers); x.manager != "" && f.Stopped.After(last.at) {
+			return x.manager, f.Stopped
+		}
+	}
+	return "", time.Time{}
 }
 
 // batchAdapter is that of the Jobs that carry the size of others.

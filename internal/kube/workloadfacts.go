@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -63,28 +64,56 @@ type replicaWriter struct {
 
 // replicaWriters names the managers that own spec.replicas.
 func replicaWriters(fields []metav1.ManagedFieldsEntry) []replicaWriter {
+	return fieldWriters(fields, []string{"spec", "replicas"}, "")
+}
+
+// fieldWriters names the managers that own a field by its path. Steps that are numbers are elements of a list: of one whose elements have keys, name is
+// the value of the element's key; who owns a list without keys owns all in it.
+func fieldWriters(fields []metav1.ManagedFieldsEntry, path []string, name string) []replicaWriter {
 	var out []replicaWriter
 	for i := range fields {
 		e := &fields[i]
-		// The cheap look first: most entries own no replicas, and an entry is a few KB of JSON.
-		if e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`)) {
+		// The cheap look first: most entries own no size, and an entry is a few KB of JSON.
+		if e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+path[1]+`"`)) || !ownsField(e.FieldsV1.GetRawBytes(), path, name) {
 			continue
 		}
-		var owned struct {
-			Spec map[string]json.RawMessage `json:"f:spec"`
+		w := replicaWriter{manager: e.Manager}
+		if e.Time != nil {
+			w.at = e.Time.UTC()
 		}
-		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &owned) != nil {
-			continue
-		}
-		if _, ok := owned.Spec["f:replicas"]; ok {
-			w := replicaWriter{manager: e.Manager}
-			if e.Time != nil {
-				w.at = e.Time.UTC()
-			}
-			out = append(out, w)
-		}
+		out = append(out, w)
 	}
 	return out
+}
+
+func ownsField(raw json.RawMessage, path []string, name string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	var owned map[string]json.RawMessage
+	if json.Unmarshal(raw, &owned) != nil {
+		return false
+	}
+	if len(owned) == 0 {
+		return true // a field that is owned as a whole
+	}
+	if _, err := strconv.Atoi(path[0]); err != nil {
+		below, ok := owned["f:"+path[0]]
+		return ok && ownsField(below, path[1:], name)
+	}
+	for k, below := range owned {
+		key, keyed := strings.CutPrefix(k, "k:")
+		var values map[string]any
+		if !keyed || json.Unmarshal([]byte(key), &values) != nil {
+			continue
+		}
+		for _, v := range values {
+			if v == name && ownsField(below, path[1:], name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // replicaSetFacts is one revision of a Deployment.

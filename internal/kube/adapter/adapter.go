@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,6 +35,8 @@ type Workload struct {
 	Finished bool
 	// Refusals hold for all parts. Each reads "Reason: sentence" and says how to mend it.
 	Refusals []string
+	// Stopped is when the workload was last suspended, or let run again after that, by its own conditions.
+	Stopped time.Time
 	// Owned are refusals of members that would be resized: another system owns the size.
 	Owned []string
 }

@@ -64,6 +64,11 @@ func ReadBatchJob(j *batchv1.Job) Workload {
 	if j.Spec.ManagedBy != nil {
 		by = *j.Spec.ManagedBy
 	}
+	for i := range j.Status.Conditions {
+		if c := &j.Status.Conditions[i]; c.Type == batchv1.JobSuspended {
+			w.Stopped = c.LastTransitionTime.UTC()
+		}
+	}
 	w.govern(j, KindBatchJob, by)
 	return w
 }

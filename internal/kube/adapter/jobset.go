@@ -73,6 +73,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 	if !vouched(u.GetAnnotations()) {
 		w.judgeLaunchers(func(p *Part) podHosts { return hosts[p.Name] })
 	}
+	w.Stopped = stoppedAt(o)
 	w.govern(u, jobSet{}.Kind(), managedBy(o))
 	return w
 }

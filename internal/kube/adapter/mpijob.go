@@ -64,6 +64,7 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	}
 	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher,
 		Labels: marked(o.labels("spec", "mpiReplicaSpecs", "Launcher", "template", "metadata", "labels"), labelJobRole, "launcher")}}
+	w.Stopped = stoppedAt(o)
 	w.govern(u, mpiJob{}.Kind(), managedBy(o))
 	return w
 }

@@ -3,6 +3,7 @@ package adapter
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,18 @@ var sizers = map[schema.GroupKind]string{
 // managedBy is the controller that a workload is given to; empty where its own operator runs it.
 func managedBy(o object) string {
 	return cmp.Or(o.text("spec", "managedBy"), o.text("spec", "runPolicy", "managedBy"))
+}
+
+// stoppedAt is when the condition turned by which operators say that a workload is suspended.
+func stoppedAt(o object) time.Time {
+	for _, c := range o.list("status", "conditions") {
+		if t := c.text("type"); t == "Suspended" || t == "RayClusterSuspended" {
+			if at, err := time.Parse(time.RFC3339, c.text("lastTransitionTime")); err == nil {
+				return at.UTC()
+			}
+		}
+	}
+	return time.Time{}
 }
 
 // govern reads what other system owns the size of a workload. It comes last in a Read, when all parts are known.

@@ -57,6 +57,7 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 			StableToo: restartRefusals(o, "Master", heard && commandOf(master).runsTorch(), w.What),
 			Labels:    marked(o.labels("spec", "pytorchReplicaSpecs", "Master", "template", "metadata", "labels"), labelReplicaType, "master")})
 	}
+	w.Stopped = stoppedAt(o)
 	w.govern(u, pyTorchJob{}.Kind(), managedBy(o))
 	return w
 }

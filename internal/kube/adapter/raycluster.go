@@ -65,6 +65,7 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 	w.Parts = append(w.Parts, Part{Name: rayHead, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one head",
 		Template: o.podSpec("spec", "headGroupSpec", "template", "spec"),
 		Labels:   marked(o.labels("spec", "headGroupSpec", "template", "metadata", "labels"), labelRayNodeType, rayHead)})
+	w.Stopped = stoppedAt(o)
 	w.govern(u, rayCluster{}.Kind(), managedBy(o))
 	return w
 }

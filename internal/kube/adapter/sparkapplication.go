@@ -59,6 +59,7 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	w.Parts = []Part{p, {Name: sparkDriver, Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one driver",
 		Template: o.podSpec("spec", "driver", "template", "spec"),
 		Labels:   marked(o.labels("spec", "driver", "labels"), labelSparkRole, sparkDriver)}}
+	w.Stopped = stoppedAt(o)
 	w.govern(u, sparkApplication{}.Kind(), managedBy(o))
 	return w
 }

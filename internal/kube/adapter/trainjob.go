@@ -30,6 +30,7 @@ func (trainJob) Read(u *unstructured.Unstructured) Workload {
 	}
 	refuse(&p.Refusals, "FixedMembership", "spec.trainer.numNodes of %s cannot change while it runs, as Trainer v2 has no elastic node count: run it as a PyTorchJob with an elasticPolicy, or as a Job; or let it keep its size, by stable: true and min and max %d", w.What, size)
 	w.Parts = []Part{p}
+	w.Stopped = stoppedAt(o)
 	w.govern(u, trainJob{}.Kind(), managedBy(o))
 	return w
 }

@@ -58,6 +58,7 @@ func (volcanoJob) Read(u *unstructured.Unstructured) Workload {
 	if !vouched(u.GetAnnotations()) {
 		w.judgeLaunchers(func(p *Part) podHosts { return podHosts{u.GetName() + "-" + p.Name + "-", u.GetName()} })
 	}
+	w.Stopped = stoppedAt(o)
 	w.govern(u, volcanoJob{}.Kind(), managedBy(o))
 	return w
 }

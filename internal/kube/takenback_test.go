@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/planner"
+)
+
+// owns is a managed fields entry.
+func owns(manager, fields string, at time.Time) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Time: ptr(metav1.NewTime(at)), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+}
+
+// Who owns a size is read at its path: below keys of a list, and as a whole where a list has none.
+func TestFieldWriters(t *testing.T) {
+	for _, c := range []struct {
+		what, fields string
+		path         []string
+		name         string
+		want         bool
+	}{
+		{"a Job's", `{"f:spec":{"f:parallelism":{}}}`, []string{"spec", "parallelism"}, "", true},
+		{"another field of the Job", `{"f:spec":{"f:suspend":{}}}`, []string{"spec", "parallelism"}, "", false},
+		{"only its status", `{"f:status":{"f:replicas":{}}}`, []string{"spec", "replicas"}, "", false},
+		{"a field of that name deeper down", `{"f:spec":{"f:template":{"f:replicas":{}}}}`, []string{"spec", "replicas"}, "", false},
+		{"an MPIJob's workers", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Worker":{".":{},"f:replicas":{}}}}}`, []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", true},
+		{"its launcher", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Launcher":{".":{},"f:replicas":{}}}}}`, []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", false},
+		{"a list that is owned as a whole", `{"f:spec":{"f:workerGroupSpecs":{}}}`, []string{"spec", "workerGroupSpecs", "1", "replicas"}, "gpu", true},
+		{"an element by its key", `{"f:spec":{"f:tasks":{"k:{\"name\":\"gpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", true},
+		{"another element", `{"f:spec":{"f:tasks":{"k:{\"name\":\"cpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", false},
+		{"garbled", `{"f:spec":[]}`, []string{"spec", "replicas"}, "", false},
+	} {
+		got := fieldWriters([]metav1.ManagedFieldsEntry{owns("them", c.fields, t0), {Manager: "empty"}}, c.path, c.name)
+		if (len(got) == 1) != c.want || c.want && (got[0].manager != "them" || !got[0].at.Equal(t0)) {
+			t.Errorf("%s: %+v, want %t", c.what, got, c.want)
+		}
+	}
+}
+
+// A size that another writer takes back three times, or for which it stops the workload, is left to it for an hour, and it is named. The memory stands in
+// the status: a new leader has it.
+func TestASizeThatIsTakenBack(t *testing.T) {
+	const size, stop = `{"f:spec":{"f:parallelism":{}}}`, `{"f:spec":{"f:suspend":{}}}`
+	for _, c := range []struct {
+		what string
+		// answer is what they do to the Job a minute after we wrote 6.
+		answer func(j *batchv1.Job, at time.Time)
+		fights bool
+	}{
+		{"another size", func(j *batchv1.Job, at time.Time) {
+			j.Spec.Parallelism = ptr(int32(4))
+			j.ManagedFields = []metav1.ManagedFieldsEntry{owns("them", size, at)}
+		}, true},
+		{"stopped, and let run again", func(j *batchv1.Job, at time.Time) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at)}}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{owns(v1alpha1.FieldManager, size, at), owns("them", stop, at)}
+		}, true},
+		{"the same size", func(j *batchv1.Job, at time.Time) {
+			j.ManagedFields = []metav1.ManagedFieldsEntry{owns("them", size, at)}
+		}, false},
+		{"stopped before we wrote", func(j *batchv1.Job, at time.Time) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at.Add(-time.Hour))}}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{owns("them", stop, at)}
+		}, false},
+		{"nothing", func(*batchv1.Job, time.Time) {}, false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			r := newReported(t, elasticJob("bert"), batchJob("bert", 4))
+			r.clock.now = t0
+			job := batchJob("bert", 4)
+			// The fake API server keeps managed fields by rules of its own, so what changes is put where the watch would put it.
+			change := func(edit func(*batchv1.Job)) {
+				edit(job)
+				if err := r.batchJobs.informer.GetStore().Update(newBatchJobFacts(job.DeepCopy())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			blocked := func() string { return r.snapshot(t).Job("train/bert").Blocked }
+			for round := range 3 {
+				if why := blocked(); why != "" {
+					t.Fatalf("round %d: blocked: %s", round, why)
+				}
+				r.clock.now = t0.Add(time.Duration(2*round) * time.Minute)
+				change(func(j *batchv1.Job) {
+					j.Spec.Parallelism = ptr(int32(6))
+					j.ManagedFields = []metav1.ManagedFieldsEntry{owns(v1alpha1.FieldManager, size, r.clock.now)}
+				})
+				r.cycle(t, func(rep *loop.Report) {
+					j := planner.JobScale{Job: "train/bert", Role: "worker", Kind: "Job", Workload: fleet.Name{Namespace: "train", Name: "bert"}, From: 4, To: 6}
+					rep.Plan.Jobs = []planner.JobScale{j}
+					rep.Receipt.Results = []loop.Result{{Action: planner.KeyOf(&j).Kind, Subject: planner.KeyOf(&j).Subject, Outcome: loop.Done}}
+				})
+				r.clock.now = r.clock.now.Add(time.Minute)
+				change(func(j *batchv1.Job) { c.answer(j, r.clock.now) })
+				r.cycle(t, nil)
+			}
+			why := blocked()
+			if !c.fights {
+				if why != "" {
+					t.Errorf("blocked: %s", why)
+				}
+				return
+			}
+			if !strings.HasPrefix(why, "Contested: ") || !strings.Contains(why, "them took back") {
+				t.Fatalf("blocked by %q", why)
+			}
+			r.cycle(t, nil)
+			s := object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+			if x := s.Members[0].Takeovers; x == nil || x.Manager != "them" || x.Count != 3 || s.Members[0].LastSize != 6 {
+				t.Errorf("status %+v", s.Members[0])
+			}
+			if !slices.Contains(said(s.Conditions), "AbleToScale=False/Contested") {
+				t.Errorf("conditions %v", said(s.Conditions))
+			}
+			if r.clock.now = r.clock.now.Add(time.Hour); blocked() != "" {
+				t.Errorf("after a calm hour: %s", blocked())
+			}
+		})
+	}
+}
