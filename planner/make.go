@@ -72,7 +72,7 @@ type maker struct {
 
 func newMaker(in *Input) *maker {
 	s := in.Snapshot
-	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch},
+	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, Thawed: in.Thawed},
 		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), proposed: map[fleet.LoanID]proposed{},
 		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},

@@ -27,6 +27,8 @@ type Plan struct {
 	Revision    fleet.Revision
 	At          time.Time
 	LeaderEpoch int64
+	// Thawed is [Input.Thawed]: what a freeze did to the plan holds for who judges its writes, too.
+	Thawed time.Time
 
 	Unmarks   []Unmark
 	Lowers    []Scale

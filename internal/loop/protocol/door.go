@@ -21,8 +21,9 @@ const leastNotice = reclaim.LeastNotice
 // target, one whose replicas changed is not. An error of its methods says what changed, and the action is stale.
 type Door struct {
 	fresh *fleet.Snapshot
-	// now is the time of the write.
-	now func() time.Time
+	// now is the time of the write, thawed when the last freeze was over, as the plan has it.
+	now    func() time.Time
+	thawed time.Time
 	// What follows is gathered when first asked for: thousands of actions may ask, and most plans have few of few kinds. on are the pods that
 	// occupy each machine, loans those that name it.
 	pods  func() map[fleet.UID]*fleet.Pod

@@ -120,7 +120,7 @@ func (d *Door) checkPatience(l *fleet.Loan) error {
 	if from := d.fresh.Pool(l.From); from != nil {
 		ladder = from.Ladder
 	}
-	until := l.Deadline.Add(ladder.OrDefault().Patience)
+	until := l.PatienceEnds(ladder, d.thawed)
 	if !d.fresh.At.Before(until) {
 		return nil
 	}

@@ -576,18 +576,23 @@ func TestAnswersThatEndATask(t *testing.T) {
 	}
 }
 
-// The patience of the lender's own ladder counts, and the default's where the lender is gone.
+// The patience of the lender's own ladder counts, and the default's where the lender is gone. The time under a freeze does not: nothing was evicted in it.
 func TestTheFenceWaitsForTheLendersPatience(t *testing.T) {
 	for _, c := range []struct {
 		patience, after time.Duration
 		gone            bool
+		thawed          time.Duration // how long ago a freeze was over; 0 for none
 		want            string
 	}{
-		{5 * time.Minute, 3 * time.Minute, false, "was never evicted"},
-		{5 * time.Minute, 5 * time.Minute, false, ""},
-		{time.Minute, time.Minute, false, ""},
-		{5 * time.Minute, 3 * time.Minute, true, ""},
-		{time.Minute, time.Minute, true, "was never evicted"},
+		{5 * time.Minute, 3 * time.Minute, false, 0, "was never evicted"},
+		{5 * time.Minute, 5 * time.Minute, false, 0, ""},
+		{time.Minute, time.Minute, false, 0, ""},
+		{5 * time.Minute, 3 * time.Minute, true, 0, ""},
+		{time.Minute, time.Minute, true, 0, "was never evicted"},
+		{5 * time.Minute, time.Hour, false, time.Minute, "was never evicted"},
+		{5 * time.Minute, time.Hour, false, 5 * time.Minute, ""},
+		{5 * time.Minute, 5 * time.Minute, false, time.Hour, ""},
+		{time.Minute, time.Hour, true, time.Minute, "was never evicted"},
 	} {
 		f := doorFacts()
 		l := &f.Loans[0]
@@ -596,8 +601,11 @@ func TestTheFenceWaitsForTheLendersPatience(t *testing.T) {
 		if c.gone {
 			f.Pools = f.Pools[:1]
 		}
-		m := planner.Move{Kind: planner.MoveFence, Before: *l, After: *l}
-		expect(t, fmt.Sprintf("%+v", c), judge(NewDoor(f).CheckMove(&m)), c.want)
+		p := planner.Plan{LeaderEpoch: 4, At: doorTime, Moves: []planner.Move{{Kind: planner.MoveFence, Before: *l, After: *l}}}
+		if c.thawed > 0 {
+			p.Thawed = doorTime.Add(-c.thawed)
+		}
+		expect(t, fmt.Sprintf("%+v", c), judge(New(&p, f).door.CheckMove(&p.Moves[0])), c.want)
 	}
 }
 

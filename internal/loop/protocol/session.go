@@ -109,7 +109,9 @@ func (s Step) Over() bool { return s.Write == nil && s.Read == nil }
 
 // New begins to carry a plan out on facts that were read after it was made.
 func New(p *planner.Plan, fresh *fleet.Snapshot) *Session {
-	s := &Session{plan: p, door: NewDoor(fresh), now: fresh.At, refused: map[planner.Key]refusal{}, waived: map[planner.Key]bool{}, shares: map[string]wroteShare{},
+	door := NewDoor(fresh)
+	door.thawed = p.Thawed
+	s := &Session{plan: p, door: door, now: fresh.At, refused: map[planner.Key]refusal{}, waived: map[planner.Key]bool{}, shares: map[string]wroteShare{},
 		ledgers: map[fleet.PoolID]wroteLedger{}, drained: map[fleet.LoanID]bool{}}
 	s.door.Clocked(func() time.Time { return s.now })
 	s.held = s.door.CheckPlan(p)
