@@ -445,6 +445,10 @@ type Member struct {
 	SelfSized, Fixed bool
 	// Leaves says whom the workload's operator takes away when the size falls.
 	Leaves LeaveOrder
+	// Gathering members are waited for: their workload begins once all that are asked for are ready, and has not begun.
+	Gathering bool
+	// IsHost says that the pods of the member are hosts of the others' ring: a launcher that works as a worker does.
+	IsHost bool
 	// Listed members find each other by a list of hosts that is published for them.
 	Listed bool
 	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the

@@ -47,7 +47,15 @@ func (m *maker) jobs() {
 }
 
 // mostOf is how many members could work.
-func mostOf(mem *fleet.Member) int32 { return min(mem.Max, wanted(mem)) }
+//
+// While a workload waits until all of its members are ready, each further one would put its beginning off.
+func mostOf(mem *fleet.Member) int32 {
+	most := min(mem.Max, wanted(mem))
+	if mem.Gathering {
+		most = min(most, max(mem.Min, 1))
+	}
+	return most
+}
 
 // leastOf is how many members a job cannot do without, as long as there is work for them.
 func leastOf(mem *fleet.Member) int32 { return min(mem.Min, mostOf(mem)) }

@@ -63,3 +63,27 @@ func TestMembersThatLeaveRaiseNoSize(t *testing.T) {
 		}
 	}
 }
+
+// While its workload waits for all that are asked for, a job has its minimum and nothing beyond: the workload would begin later with each further one.
+func TestNoGrowthBeforeTheLauncherRuns(t *testing.T) {
+	for _, c := range []struct {
+		least, want, then int32
+	}{{2, 2, 6}, {4, 4, 6}, {0, 1, 6}} {
+		y := newYard(4, 0)
+		j := y.job("ring", member("worker", 32, int(c.least), 6))
+		j.Members[0].Gathering = true
+		for range 3 {
+			y.cycle()
+		}
+		if got := y.s.Jobs[0].Members[0].Desired; got != c.want {
+			t.Errorf("min %d: %d members while the launcher waits, want %d", c.least, got, c.want)
+		}
+		y.s.Jobs[0].Members[0].Gathering = false
+		for range 3 {
+			y.cycle()
+		}
+		if got := y.s.Jobs[0].Members[0].Desired; got != c.then {
+			t.Errorf("min %d: %d members once it runs, want %d", c.least, got, c.then)
+		}
+	}
+}

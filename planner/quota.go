@@ -146,7 +146,7 @@ func (t *tenants) offline() map[fleet.TenantID]offlineWant {
 		w := out[id]
 		for k := range j.Members {
 			mem := &j.Members[k]
-			most := min(mem.Max, wanted(mem))
+			most := mostOf(mem)
 			w.need = w.need.Add(mem.Request.Times(int64(min(mem.Min, most))))
 			w.wish = w.wish.Add(mem.Request.Times(int64(most)))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,13 +133,14 @@ func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 	return nil
 }
 
-// ringMembers are the pods of one role. Who has a notice in force, was given one just now, or goes with a smaller size, is leaving.
+// ringMembers are the pods of one role, and of a launcher that works as they do. Who has a notice in force, was given one just now, or goes with a smaller size, is leaving.
 func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
+	job := s.Job(id)
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.Job != id || p.Role != role {
+		if p.Job != id || p.Role != role && (job == nil || !slices.ContainsFunc(job.Members, func(m fleet.Member) bool { return m.IsHost && m.Role == p.Role })) {
 			continue
 		}
 		f, ok := c.pods.get(p.Name.Namespace, p.Name.Name)

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -452,5 +453,31 @@ func TestHostOf(t *testing.T) {
 	p.Spec.Hostname, p.Spec.Subdomain = "a", "ring"
 	if got := hostOf(p); got != "a.ring.train.svc" {
 		t.Errorf("host %q", got)
+	}
+}
+
+// A launcher that works as a worker does is a host of the ring, as the operator's own list has it; any other is none.
+func TestHostListHasAWorkingLauncher(t *testing.T) {
+	for _, works := range []bool{false, true} {
+		u := foreignWorkload(t, "mpijob")
+		if err := unstructured.SetNestedField(u.Object, works, "spec", "runLauncherAsWorker"); err != nil {
+			t.Fatal(err)
+		}
+		e := jobOn(u, "worker", 1, 7)
+		e.Spec.Hosts = &v1alpha1.HostList{Role: "worker", Slots: 2}
+		e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "launcher", Min: 1, Max: 1, Stable: true, WorkloadRef: e.Spec.Members[0].WorkloadRef})
+		objects := []metav1.Object{u, e}
+		for _, name := range []string{"bert-launcher", "bert-worker-0"} {
+			p := pod("train", name, "n1", "MPIJob", "bert")
+			p.Labels = map[string]string{"training.kubeflow.org/job-role": strings.Split(name, "-")[1]}
+			p.Spec.Hostname, p.Spec.Subdomain = p.Name, "bert"
+			p.Status.Conditions = []corev1.PodCondition{ready(ourTime(time.Minute))}
+			objects = append(objects, p)
+		}
+		w := newWorld(t, objects...)
+		w.report(t, &planner.Plan{})
+		if hosts := w.hostList(t)["hosts"]; strings.Contains(hosts, "bert-launcher.") != works || !strings.Contains(hosts, "bert-worker-0.") {
+			t.Errorf("the launcher works: %t, hosts:\n%s", works, hosts)
+		}
 	}
 }

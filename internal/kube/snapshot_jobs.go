@@ -68,6 +68,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 		return refusals[0]
 	}
 	m.SelfSized, m.Fixed, m.Leaves = p.SelfSized, p.Fixed != "", p.Leaves
+	m.Gathering, m.IsHost = p.Gathers, p.IsHost
 	m.Request = a.requestOf(w, p)
 	carrier := w
 	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and nobody resizes it

@@ -52,6 +52,10 @@ type Part struct {
 	Remaining int32
 	// Active and Ending are the pods that run and that were told to go, by the workload's status; negative where pods have to be counted.
 	Active, Ending int32
+	// Gathers says that the workload begins only once all pods of the part are ready, and has not begun.
+	Gathers bool
+	// IsHost says that the part, which holds the others together, works as one of them.
+	IsHost bool
 	// Fixed says why the part can never change its size, as in "the launcher is one"; empty where it can.
 	Fixed string
 	// SelfSized parts choose their own size between their bounds, or keep the one they have: pods are told and evicted, and nothing is
@@ -86,6 +90,12 @@ type Guard struct {
 type Bound struct {
 	Value int32
 	Field string
+}
+
+// less is a bound that is lower by n, and at least zero.
+func (b Bound) less(n int32) Bound {
+	b.Value = max(b.Value-n, 0)
+	return b
 }
 
 // All lists the adapters, by group and kind.

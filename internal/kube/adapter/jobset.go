@@ -68,6 +68,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 		if job.CompletionMode == nil || *job.CompletionMode == batchv1.IndexedCompletion {
 			hosts[name] = podHosts{fmt.Sprintf("%s-%s-0-", u.GetName(), name), cmp.Or(o.text("spec", "network", "subdomain"), u.GetName())}
 		}
+		p.Gathers = !w.Finished && setWaitsFor(o, i)
 		w.Parts = append(w.Parts, p)
 	}
 	if !vouched(u.GetAnnotations()) {
@@ -76,4 +77,29 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 	w.Stopped = stoppedAt(o)
 	w.govern(u, jobSet{}.Kind(), managedBy(o))
 	return w
+}
+
+// setWaitsFor reports whether a later replicated job of a JobSet is made only once all Jobs of this one are ready, and is not there yet: by the order of
+// the startup policy, or as it depends on this one.
+func setWaitsFor(o object, i int) bool {
+	all := o.list("spec", "replicatedJobs")
+	made := func(name string) bool {
+		for _, s := range o.list("status", "replicatedJobsStatus") {
+			if s.text("name") == name {
+				return s.number(0, "active")+s.number(0, "ready")+s.number(0, "succeeded")+s.number(0, "failed") > 0
+			}
+		}
+		return false
+	}
+	inOrder := o.text("spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
+	for _, later := range all[i+1:] {
+		waits := inOrder
+		for _, d := range later.list("dependsOn") {
+			waits = waits || d.text("name") == all[i].text("name") && d.text("status") == "Ready"
+		}
+		if waits && !made(later.text("name")) {
+			return true
+		}
+	}
+	return false
 }

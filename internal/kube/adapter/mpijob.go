@@ -44,7 +44,13 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 	if w.Finished {
 		worker.Remaining = 0
 	}
-	worker.bind(horovodBounds(c, max(o.number(1, "spec", "slotsPerWorker"), 1)))
+	asWorker := o.yes("spec", "runLauncherAsWorker")
+	lo, hi := horovodBounds(c, max(o.number(1, "spec", "slotsPerWorker"), 1))
+	if asWorker { // the launcher's processes are counted with those of the workers
+		lo, hi = lo.less(1), hi.less(1)
+	}
+	worker.bind(lo, hi)
+	worker.Gathers = o.text("spec", "launcherCreationPolicy") == "WaitForWorkersReady" && !w.Finished && !mpiLaunched(o)
 	if o.yes("spec", "runPolicy", "suspend") {
 		refuseSuspended(&w.Refusals, u, "spec.runPolicy.suspend", w.What)
 	}
@@ -62,9 +68,19 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 			worker.Refusals = append(worker.Refusals, horovodRefusals(c, launcher, w.What)...)
 		}
 	}
-	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", Template: launcher,
+	w.Parts = []Part{worker, {Name: "launcher", Size: 1, Remaining: -1, Active: -1, Ending: -1, Fixed: "there is one launcher", IsHost: asWorker, Template: launcher,
 		Labels: marked(o.labels("spec", "mpiReplicaSpecs", "Launcher", "template", "metadata", "labels"), labelJobRole, "launcher")}}
 	w.Stopped = stoppedAt(o)
 	w.govern(u, mpiJob{}.Kind(), managedBy(o))
 	return w
+}
+
+// mpiLaunched reports whether a launcher was there: the operator makes it once, and its Job makes it again.
+func mpiLaunched(o object) bool {
+	for _, state := range [...]string{"active", "succeeded", "failed"} {
+		if o.number(0, "status", "replicaStatuses", "Launcher", state) > 0 {
+			return true
+		}
+	}
+	return o.condition("Running")
 }
