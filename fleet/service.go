@@ -160,6 +160,9 @@ type Service struct {
 	VPA          string
 	// Desired is spec.replicas of the target as last read; it is unknown when it could not be read.
 	Desired Known[int32]
+	// SetToZero names who set spec.replicas of the target to 0; empty while it is not 0, or Springtide set it. As under a HorizontalPodAutoscaler the target
+	// stays there until another number is set: it was switched off, or another controller runs its pods.
+	SetToZero string
 	// ForeignWriter names another manager that wrote spec.replicas since our last write.
 	ForeignWriter string
 	// Takeovers are how often it took spec.replicas back.

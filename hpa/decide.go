@@ -204,6 +204,8 @@ func (z *sizer) permit(tg *Target, next int32) int32 {
 		return keep(HeldUnknown, "no change, as the %s %s was not found", orElse(z.svc.TargetKind, "target"), z.svc.Target)
 	case !z.svc.Desired.OK:
 		return keep(HeldUnknown, "no change, as spec.replicas could not be read")
+	case z.svc.SetToZero != "":
+		return keep(HeldZero, "no change, as %s set the target to 0", z.svc.SetToZero)
 	case z.floorOnly() && z.svc.HPA == nil:
 		return keep(HeldUnknown, "no change, as there is no HorizontalPodAutoscaler to set the floor of")
 	case next == z.held:

@@ -49,6 +49,7 @@ const (
 	HeldRollout       = "rollout under way"
 	HeldStabilisation = "stabilisation"
 	HeldPaused        = "paused"
+	HeldZero          = "set to 0" // another writer set the target to 0
 )
 
 // What may cut a target, as Target.Limited says it.

@@ -99,7 +99,8 @@ const (
 	LabelPartitions = "springtide.dev/scheduler-partitions"
 	// AnnotationKEDAPaused is KEDA's own: "true" on a ScaledObject makes it leave its target alone.
 	AnnotationKEDAPaused = "autoscaling.keda.sh/paused"
-	// AnnotationTakenOver on a ScaledObject says that `springtide adopt` paused it, so that `springtide release` lets it go on.
+	// AnnotationTakenOver on a ScaledObject says that `springtide adopt` paused it, so that `springtide release` lets it go on; "paused" says that its owner
+	// had paused it before.
 	AnnotationTakenOver = "springtide.dev/taken-over"
 	// FieldManager owns what Springtide writes by server-side apply.
 	FieldManager = "springtide"

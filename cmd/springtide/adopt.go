@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -347,11 +348,20 @@ func (o *cliOptions) takeOver(cmd *cobra.Command, c *clients, name fleet.Name, s
 		return err
 	}
 	if o.dryRun != dryRunClient {
-		pause, err := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationKEDAPaused: "true", v1alpha1.AnnotationTakenOver: "true"}}})
+		r := c.dyn.Resource(scalerResources[scalerScaledObject]).Namespace(name.Namespace)
+		before, err := r.Get(ctx, name.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read ScaledObject %s: %w", name, err)
+		}
+		mark := cmp.Or(before.GetAnnotations()[v1alpha1.AnnotationTakenOver], "true")
+		if notes := before.GetAnnotations(); notes[v1alpha1.AnnotationKEDAPaused] == "true" && notes[v1alpha1.AnnotationTakenOver] == "" {
+			mark = takenPaused
+		}
+		pause, err := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationKEDAPaused: "true", v1alpha1.AnnotationTakenOver: mark}}})
 		if err != nil {
 			return err
 		}
-		if _, err := c.dyn.Resource(scalerResources[scalerScaledObject]).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, pause, o.patch()); err != nil {
+		if _, err := r.Patch(ctx, name.Name, types.MergePatchType, pause, o.patch()); err != nil {
 			return fmt.Errorf("pause ScaledObject %s: %w", name, err)
 		}
 		if err := o.setMode(ctx, c, service, fleet.Auto); err != nil {
@@ -370,19 +380,4 @@ func (o *cliOptions) setMode(ctx context.Context, c *clients, service fleet.Name
 		return fmt.Errorf("set the mode of %s: %w", service, err)
 	}
 	return nil
-}
-
-// hpasOf lists the HPAs that scale a target.
-func hpasOf(ctx context.Context, c *clients, namespace string, ref v1alpha1.TargetRef) ([]autoscalingv2.HorizontalPodAutoscaler, error) {
-	found, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read the HorizontalPodAutoscalers of %s: %w", namespace, err)
-	}
-	var out []autoscalingv2.HorizontalPodAutoscaler
-	for _, h := range found.Items {
-		if r := h.Spec.ScaleTargetRef; r.Kind == ref.Kind && r.Name == ref.Name {
-			out = append(out, h)
-		}
-	}
-	return out, nil
 }

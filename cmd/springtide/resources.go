@@ -80,7 +80,7 @@ func decode(u *unstructured.Unstructured, into any) error {
 // reading explains an error of the API server where the fix is ours to name.
 func reading(plural string, err error) error {
 	if isUnserved(err) {
-		return fmt.Errorf("the cluster does not know %s.%s: apply deploy/crd first", plural, v1alpha1.GroupVersion.Group)
+		return fmt.Errorf("the cluster does not know %s.%s: apply deploy/crd first: %w", plural, v1alpha1.GroupVersion.Group, err)
 	}
 	return fmt.Errorf("read %s: %w", plural, err)
 }

@@ -66,6 +66,8 @@ type holdings struct {
 	pools    []v1alpha1.CapacityPool
 	loans    []v1alpha1.Loan
 	shares   []v1alpha1.NodeShare
+	// gone are the kinds whose definitions the cluster does not have.
+	gone []string
 }
 
 func (u *uninstall) run(ctx context.Context, out io.Writer, c *clients) error {
@@ -91,17 +93,29 @@ func (u *uninstall) run(ctx context.Context, out io.Writer, c *clients) error {
 func readHoldings(ctx context.Context, c *clients) (*holdings, error) {
 	h := &holdings{}
 	var err error
-	if h.services, err = list[v1alpha1.ElasticService](ctx, c, services, ""); err != nil {
+	if h.services, err = listKnown[v1alpha1.ElasticService](ctx, c, h, services); err != nil {
 		return nil, err
 	}
-	if h.pools, err = list[v1alpha1.CapacityPool](ctx, c, pools, ""); err != nil {
+	if h.pools, err = listKnown[v1alpha1.CapacityPool](ctx, c, h, pools); err != nil {
 		return nil, err
 	}
-	if h.loans, err = list[v1alpha1.Loan](ctx, c, loans, ""); err != nil {
+	if h.loans, err = listKnown[v1alpha1.Loan](ctx, c, h, loans); err != nil {
 		return nil, err
 	}
-	h.shares, err = list[v1alpha1.NodeShare](ctx, c, shares, "")
+	h.shares, err = listKnown[v1alpha1.NodeShare](ctx, c, h, shares)
 	return h, err
+}
+
+// listKnown lists objects of one of our kinds. Where its definition is deleted there are none: what they left on objects of others is found by its marks.
+func listKnown[T any](ctx context.Context, c *clients, h *holdings, plural string) ([]T, error) {
+	out, err := list[T](ctx, c, plural, "")
+	if isUnserved(err) {
+		if h != nil {
+			h.gone = append(h.gone, plural)
+		}
+		return nil, nil
+	}
+	return out, err
 }
 
 // away are the loans that have not ended: those of online pools, which offline work holds and must leave, and machines that online borrowed.
@@ -143,6 +157,9 @@ func (h *holdings) report(out io.Writer) {
 	fmt.Fprintf(out, "  %s%s: their machines lose label and taint, and any pod may land on them\n", count(len(offline), "offline pool"), named(offline))
 	fmt.Fprintln(out, "  the journal of decisions and the portraits, where the store is not a PostgreSQL or volume of yours")
 	fmt.Fprintln(out, "ElasticServices, pools, quotas, jobs and festival plans stay until their definitions are deleted.")
+	if len(h.gone) > 0 {
+		fmt.Fprintf(out, "The definitions of %s are deleted already: what Springtide left on machines, pods, workloads and autoscalers is found by its marks.\n", strings.Join(h.gone, ", "))
+	}
 }
 
 // named lists a few names in brackets; it is empty without any.
@@ -189,7 +206,7 @@ func (u *uninstall) recallAll(ctx context.Context, out io.Writer, c *clients, h 
 	last := -1
 	for {
 		var err error
-		if h.loans, err = list[v1alpha1.Loan](ctx, c, loans, ""); err != nil {
+		if h.loans, err = listKnown[v1alpha1.Loan](ctx, c, nil, loans); err != nil {
 			return err
 		}
 		lent, _ := h.away()
@@ -252,12 +269,14 @@ func (u *uninstall) releaseAll(ctx context.Context, out io.Writer, c *clients, h
 			return err
 		}
 	}
-	return nil
+	// What services took over that are gone, or whose target changed.
+	_, err := u.giveBackMarked(cmd, c, "", func(string, string) bool { return true })
+	return err
 }
 
 // quiet sets pools to Observe and puts back the watermarks of before, in one write: a new installation begins without acting.
 func (u *uninstall) quiet(ctx context.Context, out io.Writer, c *clients, h *holdings) error {
-	now, err := list[v1alpha1.CapacityPool](ctx, c, pools, "")
+	now, err := listKnown[v1alpha1.CapacityPool](ctx, c, nil, pools)
 	if err != nil {
 		return err
 	}
@@ -365,6 +384,9 @@ func (u *uninstall) unmark(ctx context.Context, out io.Writer, c *clients, h *ho
 	}
 	for _, kind := range []string{loans, shares} {
 		names, err := c.names(ctx, kind, "")
+		if isUnserved(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

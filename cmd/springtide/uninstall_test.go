@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -139,6 +140,76 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	// A second run finds nothing to do.
 	if again := w.run("uninstall", "--prepare"); strings.Contains(again, "lost") && strings.Contains(again, "marks\n") {
 		t.Errorf("the second run:\n%s", again)
+	}
+}
+
+// TestUninstallByMarks: with our definitions gone, or with the services gone, everything that carries a mark of ours is found by it and given back.
+func TestUninstallByMarks(t *testing.T) {
+	for name, gone := range map[string][]string{
+		"all definitions":        {services, pools, loans, shares},
+		"that of services":       {services},
+		"that of the NodeShares": {shares},
+	} {
+		w := newWorld(t)
+		lent := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lent", Labels: map[string]string{v1alpha1.LabelOffline: "true"}},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: "offline", Effect: "NoSchedule"}}}}
+		if err := w.core.Tracker().Add(lent); err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range gone {
+			w.dyn.PrependReactor("list", kind, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errNoDefinition })
+		}
+		got := w.run("uninstall", "--prepare", "--abandon-loans")
+		for _, want := range []string{"The definitions of " + gone[0], "minReplicas 46 -> 4, given back", "ScaledObject shop/mailer goes on", "machines lost their marks", "The cluster is ready"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s gone: no %q in\n%s", name, want, got)
+			}
+		}
+		n, err := w.core.CoreV1().Nodes().Get(t.Context(), "lent", metav1.GetOptions{})
+		if err != nil || len(n.Labels)+len(n.Spec.Taints) > 0 {
+			t.Errorf("%s gone: the node has labels %v and taints %v (%v)", name, n.Labels, n.Spec.Taints, err)
+		}
+	}
+}
+
+// errNoDefinition is what the API server answers for a kind that it does not know.
+var errNoDefinition = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+	Message: "the server could not find the requested resource"}}
+
+// TestReleaseByMarks: a service that is gone, or whose definition is, is released by the name of its target; what the owner had paused stays so.
+func TestReleaseByMarks(t *testing.T) {
+	for _, c := range []struct {
+		name, line string
+		noKind     bool
+		want       string
+	}{
+		{"the definition is gone", "release shop/cart", true, "HorizontalPodAutoscaler shop/cart: minReplicas 46 -> 4, given back"},
+		{"the definition is gone, of KEDA's", "release shop/mailer", true, "ScaledObject shop/mailer goes on"},
+		{"the service is gone", "release shop/crat", false, "no autoscaler of a target crat carries a mark of Springtide; autoscalers of other targets do: to fix, name the target, as in springtide release shop/cart"},
+		{"nothing is there", "release bank/cart", false, "there is no ElasticService bank/cart, and no autoscaler of a target cart carries a mark of Springtide (exit"},
+		{"dry run", "release shop/cart --dry-run", true, "minReplicas 46 -> 4, given back (dry run)"},
+	} {
+		w := newWorld(t)
+		if c.noKind {
+			w.dyn.PrependReactor("get", services, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errNoDefinition })
+		}
+		if got := w.run(strings.Fields(c.line)...); !strings.Contains(got, c.want) {
+			t.Errorf("%s: no %q in\n%s", c.name, c.want, got)
+		}
+	}
+	w := newWorld(t)
+	r := w.dyn.Resource(scalerResources[scalerScaledObject]).Namespace("shop")
+	if _, err := r.Patch(t.Context(), "mail", types.MergePatchType, []byte(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("adopt", "--kind", "scaledobject", "shop/mail", "--take-over")
+	w.run("adopt", "--kind", "scaledobject", "shop/mail", "--take-over") // a second run does not forget it
+	if got := w.run("release", "shop/mail"); !strings.Contains(got, "ScaledObject shop/mail stays paused, as its owner had it") {
+		t.Errorf("release of what its owner had paused:\n%s", got)
+	}
+	u, err := r.Get(t.Context(), "mail", metav1.GetOptions{})
+	if err != nil || u.GetAnnotations()[v1alpha1.AnnotationKEDAPaused] != "true" || u.GetAnnotations()[v1alpha1.AnnotationTakenOver] != "" {
+		t.Errorf("the ScaledObject has %v (%v)", u.GetAnnotations(), err)
 	}
 }
 

@@ -207,6 +207,34 @@ func TestPlaneContested(t *testing.T) {
 	until(t, "the end of the fight", func() bool { s := p.snapshot(t); return !s.Service(svc).Contested(s.At) })
 }
 
+// TestPlaneSetToZero: what kubectl scale sets to 0 after one of our writes stays there, and is scaled again once another number was set.
+func TestPlaneSetToZero(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "off-" + rand.String(5)
+	svc := p.app(t, id, 2, "Scale")
+	s := p.snapshot(t)
+	raise := func(from int32) planner.Plan {
+		target := s.Service(svc)
+		return planner.Plan{Raises: []planner.Scale{{Service: svc, Target: target.Target, Kind: target.TargetKind, By: target.Actuation, From: from, To: 4}}}
+	}
+	scale := func(n string) {
+		if _, err := p.core.AppsV1().Deployments("default").Patch(t.Context(), id, types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`),
+			metav1.PatchOptions{FieldManager: "kubectl"}, "scale"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.must(t, raise(2))
+	scale("0")
+	until(t, "the 0 of another writer", func() bool { return p.snapshot(t).Service(svc).SetToZero != "" }) // a patch of the scale subresource names no manager
+	if r := p.apply(t, raise(0)); r.Count(loop.Stale) != 1 || p.snapshot(t).Service(svc).Desired.Value != 0 {
+		t.Fatalf("a target that its owner set to 0 was scaled: %+v", r.Results)
+	}
+	scale("1")
+	until(t, "another number", func() bool { return p.snapshot(t).Service(svc).SetToZero == "" })
+	p.must(t, raise(1))
+}
+
 func TestPlaneFloor(t *testing.T) {
 	p := newPlane(t)
 	lead(t, p)

@@ -285,6 +285,8 @@ func (v *serviceView) able(c *conditions) {
 		c.set(kind, metav1.ConditionFalse, "Mode"+string(v.svc.Mode), fmt.Sprintf("mode %s records what it would do; set spec.mode to Auto to let it act", v.svc.Mode))
 	case v.svc.Pause == fleet.PauseAll:
 		c.set(kind, metav1.ConditionFalse, "Paused", "spec.pause holds every change")
+	case v.svc.SetToZero != "":
+		c.set(kind, metav1.ConditionFalse, "SetToZero", v.svc.SetToZero+" set spec.replicas of the target to 0, and it stays there; to fix: set it to another number, as with kubectl scale --replicas, and its load decides again")
 	case v.svc.Contested(v.r.Snapshot.At):
 		c.set(kind, metav1.ConditionFalse, "Contested", contested(v.svc))
 	case v.svc.ForeignWriter != "":

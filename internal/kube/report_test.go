@@ -213,6 +213,7 @@ func TestReportServiceConditions(t *testing.T) {
 			svc := &r.Snapshot.Services[0]
 			svc.ForeignWriter, svc.Takeovers = "argocd-controller", fleet.Takeovers{By: "argocd-controller", Count: 3, Last: r.Snapshot.At}
 		}, "AbleToScale", "False/Contested", "argocd-controller took spec.replicas of the target back 3 times"},
+		{"set to 0", func(r *loop.Report) { r.Snapshot.Services[0].SetToZero = "kubectl" }, "AbleToScale", "False/SetToZero", "kubectl set spec.replicas of the target to 0"},
 		{"held back", func(r *loop.Report) {
 			r.Plan.Withheld = []planner.Withheld{{Subject: "service shop/cart", By: "stale metrics"}}
 		}, "AbleToScale", "True/Held", "stale metrics"},

@@ -61,6 +61,9 @@ func (a *assembly) addServices() {
 		}
 		if h := hpas[f.facts.key]; len(h) == 1 {
 			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
+			if s.Actuation == fleet.ByHPAFloor && s.HPA.Min == 0 {
+				s.SetToZero = "" // this HPA scales to 0 and back by itself
+			}
 		}
 		if v := vpas[f.facts.key]; len(v) > 0 {
 			s.VPA = v[0].Name
@@ -104,6 +107,9 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
 	s.Steerable = f.facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale
+	if w.replicas == 0 {
+		s.SetToZero = zeroBy(w.writers, s.Min > 0 || !f.facts.scaled.IsZero())
+	}
 	if s.Actuation == fleet.ByScale && !f.facts.scaled.IsZero() {
 		by := foreignWriter(w.writers)
 		s.ForeignWriter = by.manager
@@ -111,6 +117,17 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 			s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.header, "status.lastScaleTime", f.facts.scaled))
 		}
 	}
+}
+
+// zeroBy names who set a target to 0, where that was not Springtide. The managed fields may name no owner: a patch of the scale subresource, as kubectl scale
+// sends it, records none and takes ours. Then it was another one where Springtide would own its 0, since it has scaled the target, or sets none, since its
+// minimum is above 0.
+func zeroBy(writers []replicaWriter, notOurs bool) string {
+	by := foreignWriter(writers).manager
+	if by == "" && len(writers) == 0 && notOurs {
+		return "another component"
+	}
+	return by
 }
 
 // foreignWriter names the manager that took spec.replicas from us. Managed fields name the present owners alone, so it is asked only

@@ -286,6 +286,51 @@ func TestForeignWriter(t *testing.T) {
 	}
 }
 
+// A target that another writer set to 0 was switched off, or another controller runs its pods; at a 0 that Springtide set its load goes on deciding.
+func TestSetToZero(t *testing.T) {
+	by := func(manager, sub string) []metav1.ManagedFieldsEntry {
+		return []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)}}
+	}
+	for _, c := range []struct {
+		name   string
+		fields []metav1.ManagedFieldsEntry
+		ours   bool // Springtide would own its 0, or sets none
+		want   string
+	}{
+		{"kubectl scale", by("kubectl", "scale"), true, "kubectl"},
+		{"a Rollout that runs the pods of a Deployment", by("rollouts-controller", ""), true, "rollouts-controller"},
+		{"created at 0 by GitOps", by("argocd-controller", ""), false, "argocd-controller"},
+		{"restored without managed fields", nil, true, "another component"},
+		{"Springtide, whose minimum was 0", by("springtide", "scale"), true, ""},
+		{"both agree", append(by("springtide", "scale"), by("kubectl", "scale")...), false, ""},
+		{"nobody is known, and 0 is allowed", nil, false, ""},
+	} {
+		d := deployment("cart", 0)
+		d.ManagedFields = c.fields
+		if got := zeroBy(newDeploymentFacts(d).writers, c.ours); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	floor := service("cart")
+	floor.Spec.Actuation = "HPAFloor"
+	toZero := autoscaler("mine", "cart")
+	toZero.Spec.MinReplicas = ptr(int32(0))
+	for _, c := range []struct {
+		name    string
+		objects []metav1.Object
+		off     bool
+	}{
+		{"at 0", []metav1.Object{service("cart"), deployment("cart", 0)}, true},
+		{"at 1", []metav1.Object{service("cart"), deployment("cart", 1)}, false},
+		{"at 0 under an HPA", []metav1.Object{floor, deployment("cart", 0), autoscaler("mine", "cart")}, true},
+		{"at 0 under an HPA that scales to 0", []metav1.Object{floor, deployment("cart", 0), toZero}, false},
+	} {
+		if got := newWorld(t, c.objects...).snapshot(t).Service("shop/cart").SetToZero; (got != "") != c.off {
+			t.Errorf("%s: set to 0 by %q, want it off %v", c.name, got, c.off)
+		}
+	}
+}
+
 // A ratio that is declared in the API is the one that chains are scaled by; what is no positive number is refused by name.
 func TestLinkRatioOfSpec(t *testing.T) {
 	for _, c := range []struct {

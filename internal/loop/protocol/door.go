@@ -162,6 +162,8 @@ func checkAutomatic(s *fleet.Service, a *planner.Scale) error {
 		return fmt.Errorf("blocked: %s", s.Blocked)
 	case !s.Mode.Acts():
 		return fmt.Errorf("mode is %s", s.Mode)
+	case s.SetToZero != "":
+		return fmt.Errorf("%s set the target to 0", s.SetToZero)
 	case s.Pause == fleet.PauseAll, in && s.Pause == fleet.PauseIn, !in && s.Pause == fleet.PauseOut:
 		return fmt.Errorf("paused: %s", s.Pause)
 	case a.To < 0:

@@ -83,6 +83,7 @@ func TestDoorScale(t *testing.T) {
 		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot) { s.Blocked = "HPAFound: x" }, nil, "blocked: HPAFound"},
 		{"mode taken back", func(s *fleet.Service, _ *fleet.Snapshot) { s.Mode = fleet.Observe }, nil, "mode is Observe"},
 		{"paused", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseAll }, nil, "paused: All"},
+		{"set to 0", func(s *fleet.Service, _ *fleet.Snapshot) { s.SetToZero = "kubectl" }, nil, "kubectl set the target to 0"},
 		{"paused inwards", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseIn }, nil, "paused: In"},
 		{"paused outwards", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseOut }, nil, ""},
 		{"another target", func(s *fleet.Service, _ *fleet.Snapshot) { s.Target.Name = "cart2" }, nil, "the target is Deployment shop/cart2"},
