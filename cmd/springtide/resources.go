@@ -102,7 +102,7 @@ func (e notThere) Unwrap() error { return e.err }
 func readingOne(kind string, name fleet.Name, err error) error {
 	switch {
 	case isUnserved(err):
-		return fmt.Errorf("the cluster does not know the kind %s: apply deploy/crd first", kind)
+		return fmt.Errorf("the cluster does not know the kind %s: apply deploy/crd first: %w", kind, err)
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("read %s %s: %w", kind, name, err)
 	case name.Namespace == "":
