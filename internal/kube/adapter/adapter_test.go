@@ -417,6 +417,11 @@ func TestSparkSettings(t *testing.T) {
 		{"spark.storage.decommission.enabled", "", "3.5.3", "DecommissionOff", "spark.storage.decommission.enabled"},
 		{"spark.stage.ignoreDecommissionFetchFailure", "", "3.5.3", "FetchFailuresCount", "spark.stage.ignoreDecommissionFetchFailure"},
 		{"spark.stage.ignoreDecommissionFetchFailure", "", "4.0.1", "", ""},
+		{"spark.executor.maxNumFailures", "", "3.4.4", "", ""},
+		{"spark.executor.maxNumFailures", "", "3.5.0", "MaxExecutorFailuresTooLow", "is 16 (twice maxExecutors by default)"},
+		{"spark.executor.maxNumFailures", "", "4.0.1", "MaxExecutorFailuresTooLow", "is 16"},
+		{"spark.executor.maxNumFailures", "999", "3.5.3", "MaxExecutorFailuresTooLow", "is 999"},
+		{"spark.executor.maxNumFailures", "", "latest", "MaxExecutorFailuresTooLow", "is 16"},
 		{"spark.scheduler.maxRetainedRemovedDecommissionExecutors", "", "4.0.1", "FetchFailuresCount", "maxRetainedRemovedDecommissionExecutors"},
 	} {
 		u := load(t, "sparkapplication")

@@ -150,5 +150,22 @@ func sparkRefusals(o object, where string) []string {
 	if number(is("spark.scheduler.maxRetainedRemovedDecommissionExecutors", "0"), 0) <= 0 {
 		refuse(&out, "FetchFailuresCount", "spark.scheduler.maxRetainedRemovedDecommissionExecutors in spec.sparkConf of %s is 0, and fetches from executors that left count as failures: set it to \"100\"", where)
 	}
+	// From 3.5 on an executor whose container ends with an error before its pod is seen to be deleted, as one that is killed while it still moves its
+	// blocks, counts as failed, and the application ends at the limit. Allocators other than direct count none.
+	if v := o.text("spec", "sparkVersion"); countsExecutors(v) && is("spark.kubernetes.allocation.pods.allocator", "direct") == "direct" {
+		byDefault := max(2*o.number(0, "spec", "dynamicAllocation", "maxExecutors"), 3)
+		if n := number(is("spark.executor.maxNumFailures", ""), byDefault); n < minRestarts {
+			refuse(&out, "MaxExecutorFailuresTooLow", "spark.executor.maxNumFailures in spec.sparkConf of %s is %d (twice maxExecutors by default), and executors that are killed in a recall are charged to it: set it to \"%d\" or more", where, n, minRestarts)
+		}
+	}
 	return out
+}
+
+// countsExecutors reports whether a version of Spark ends an application for its failed executors: 3.5 and later, and versions that cannot be read.
+func countsExecutors(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	m, err := strconv.Atoi(major)
+	n, _ := strconv.Atoi(minor)
+	return err != nil || m > 3 || m == 3 && n >= 5
 }
