@@ -167,7 +167,9 @@ type Service struct {
 	ForeignWriter string
 	// Takeovers are how often it took spec.replicas back.
 	Takeovers Takeovers
-	HPA       *HPAFacts
+	// PodsRefused says why pods of the target cannot be made, by its own condition; empty where they can.
+	PodsRefused string
+	HPA         *HPAFacts
 	// Steerable is true for ReplicaSets under Scale: the pods that leave can be chosen by pod-deletion-cost.
 	Steerable bool
 	Created   time.Time

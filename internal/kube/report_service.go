@@ -289,6 +289,8 @@ func (v *serviceView) able(c *conditions) {
 		c.set(kind, metav1.ConditionFalse, "SetToZero", v.svc.SetToZero+" set spec.replicas of the target to 0, and it stays there; to fix: set it to another number, as with kubectl scale --replicas, and its load decides again")
 	case v.svc.Contested(v.r.Snapshot.At):
 		c.set(kind, metav1.ConditionFalse, "Contested", contested(v.svc))
+	case v.svc.PodsRefused != "":
+		c.set(kind, metav1.ConditionFalse, "PodsRefused", "the API server refuses pods of the target: "+v.svc.PodsRefused+"; to fix: raise the quota or limit that the text names, or correct the pod template")
 	case v.svc.ForeignWriter != "":
 		c.set(kind, metav1.ConditionTrue, "ForeignWriter", v.svc.ForeignWriter+" wrote spec.replicas of the target: remove replicas from its manifest")
 	case v.held != "":

@@ -208,6 +208,9 @@ func TestReportServiceConditions(t *testing.T) {
 		{"refused by the API", func(r *loop.Report) {
 			r.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Failed, Message: "no right"}}
 		}, "AbleToScale", "False/ScaleFailed", "no right"},
+		{"pods are refused", func(r *loop.Report) {
+			r.Snapshot.Services[0].PodsRefused = `pods "cart-1" is forbidden: exceeded quota: team`
+		}, "AbleToScale", "False/PodsRefused", "exceeded quota: team"},
 		{"somebody else scales", func(r *loop.Report) { r.Snapshot.Services[0].ForeignWriter = "helm" }, "AbleToScale", "True/ForeignWriter", "helm wrote spec.replicas"},
 		{"another manager keeps scaling", func(r *loop.Report) {
 			svc := &r.Snapshot.Services[0]

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,11 +37,19 @@ type workloadFacts struct {
 	updateRevision string
 	// leader is the stamp of the leader that wrote the object last.
 	leader leaderStamp
+	// refused says why pods of a Deployment cannot be made: a ResourceQuota, a LimitRange, a webhook. A StatefulSet's controller says it in events alone.
+	refused string
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
-	return &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
+	f := &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(d.ManagedFields), leader: stampOn(d)}
+	for i := range d.Status.Conditions {
+		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			f.refused = c.Message
+		}
+	}
+	return f
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -376,6 +378,33 @@ func waitFor(t *testing.T, f func() bool) {
 	for limit := time.Now().Add(10 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// TestPodsRefused: a Deployment says by its own condition why its pods cannot be made, whatever refuses them, and for as long as that holds.
+func TestPodsRefused(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		kind   appsv1.DeploymentConditionType
+		status corev1.ConditionStatus
+		text   string
+		want   bool
+	}{
+		{"a ResourceQuota", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "exceeded quota: team, requested: cpu=2", true},
+		{"a LimitRange", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "maximum cpu usage per Container is 1", true},
+		{"a webhook", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "admission webhook denied the request", true},
+		{"it was refused before", appsv1.DeploymentReplicaFailure, corev1.ConditionFalse, "exceeded quota", false},
+		{"another condition", appsv1.DeploymentAvailable, corev1.ConditionTrue, "minimum availability", false},
+	} {
+		d := deployment("cart", 3)
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: c.kind, Status: c.status, Message: c.text}}
+		want := ""
+		if c.want {
+			want = c.text
+		}
+		if got := newDeploymentFacts(d).refused; got != want {
+			t.Errorf("%s: refused by %q, want %q", c.what, got, want)
 		}
 	}
 }
