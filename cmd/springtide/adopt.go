@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/cmd/springtide/foreign"
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/validate"
 )
 
 // The scalers that adopt and release know.
@@ -37,6 +36,7 @@ type adoption struct {
 	zone        string
 	all         bool
 	takeOver    bool
+	acceptLost  bool
 }
 
 func newAdoptCommand(o *cliOptions) *cobra.Command {
@@ -50,6 +50,8 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 			"minReplicas before the flood and lowers it again. A KEDA ScaledObject (--kind scaledobject) gives its bounds, and its cpu, prometheus\n" +
 			"and cron triggers; --take-over then pauses it (KEDA's own annotation) and sets mode Auto. A CronHorizontalPodAutoscaler\n" +
 			"(--kind cronhpa) gives a window for each of its jobs; delete it before you set mode Auto.\n\n" +
+			"Each field that changes replicas and that an ElasticService cannot express is listed as lost. With something lost --take-over needs\n" +
+			"--accept-lost.\n\n" +
 			"--all adopts every autoscaler of the namespace (-A: of all) whose target has no ElasticService yet; with --dry-run it lists what would be\n" +
 			"done, and why some cannot be. springtide release gives all of them back.",
 		Example: "  springtide adopt shop/cart --dry-run=client\n  springtide adopt --all -A --dry-run\n  springtide adopt --kind scaledobject shop/mail --take-over",
@@ -81,6 +83,7 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 	f.BoolVar(&a.all, "all", false, "adopt every autoscaler of the namespace whose target has no ElasticService yet")
 	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "with --all: in all namespaces")
 	f.BoolVar(&a.takeOver, "take-over", false, "of a scaledobject: pause it, and set mode Auto")
+	f.BoolVar(&a.acceptLost, "accept-lost", false, "with --take-over: do so though fields of the scaledobject are lost, which adopt lists")
 	o.changing(cmd)
 	o.completes(cmd, hpas)
 	kinds := []string{scalerHPA, scalerScaledObject, scalerCronHPA}
@@ -89,6 +92,10 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 		switch {
 		case !slices.Contains(kinds, a.kind):
 			return usageError{fmt.Errorf("--kind %s: want %s%s", a.kind, strings.Join(kinds, ", "), didYouMean(a.kind, kinds))}
+		case a.takeOver && a.all:
+			return usageError{fmt.Errorf("--take-over is for one NAME: look at each before it is taken over")}
+		case a.acceptLost && !a.takeOver:
+			return usageError{fmt.Errorf("--accept-lost is for --take-over: without it nothing is given up")}
 		case a.takeOver && a.kind != scalerScaledObject:
 			return usageError{fmt.Errorf("--take-over is for --kind scaledobject: an HPA is kept, and a CronHorizontalPodAutoscaler cannot be paused")}
 		}
@@ -98,41 +105,116 @@ func newAdoptCommand(o *cliOptions) *cobra.Command {
 }
 
 func (o *cliOptions) adoptOne(cmd *cobra.Command, c *clients, a *adoption, name fleet.Name) error {
-	s, notes, err := a.serviceOf(cmd.Context(), c, a.kind, name)
+	adopted, err := a.read(cmd.Context(), c, a.kind, name)
 	if err != nil {
 		return err
 	}
-	for _, n := range notes {
+	there, err := list[v1alpha1.ElasticService](cmd.Context(), c, services, name.Namespace)
+	if err != nil {
+		return err
+	}
+	s := adopted.Service
+	owner := owners(there).name(s)
+	for _, n := range remarks(adopted) {
 		fmt.Fprintln(cmd.ErrOrStderr(), n)
 	}
-	if a.takeOver {
-		return o.takeOver(cmd, c, name, s)
+	switch {
+	case a.takeOver && len(adopted.Lost) > 0 && !a.acceptLost:
+		return errFound("%s %s was not taken over: %s would be lost (above): add --accept-lost to do without", a.kind, name, count(len(adopted.Lost), "field"))
+	case a.takeOver:
+		return o.takeOver(cmd, c, name, s, owner)
+	case owner != nil:
+		return adoptedBefore(owner, s)
 	}
 	return o.createService(cmd, c, s)
 }
 
-// serviceOf is the ElasticService that does what a scaler does, and no more until its mode is changed.
-func (a *adoption) serviceOf(ctx context.Context, c *clients, kind string, name fleet.Name) (*v1alpha1.ElasticService, []string, error) {
-	switch kind {
-	case scalerScaledObject:
-		u, err := c.scaler(ctx, kind, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		return serviceOfScaledObject(u, a.utilisation)
-	case scalerCronHPA:
-		u, err := c.scaler(ctx, kind, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		return serviceOfCronHPA(u, a.utilisation, a.zone)
+// remarks are what an operator should know of an adoption.
+func remarks(a *foreign.Adoption) []string {
+	var out []string
+	for _, l := range a.Lost {
+		out = append(out, "lost: "+l)
 	}
-	hpa, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	return append(out, a.Notes...)
+}
+
+// ownership says which services there are, by their names and by their targets.
+type ownership struct {
+	names, targets map[string]*v1alpha1.ElasticService
+}
+
+func owners(there []v1alpha1.ElasticService) ownership {
+	o := ownership{map[string]*v1alpha1.ElasticService{}, map[string]*v1alpha1.ElasticService{}}
+	for i := range there {
+		o.take(&there[i])
+	}
+	return o
+}
+
+func (o ownership) take(s *v1alpha1.ElasticService) {
+	o.names[s.Namespace+"/"+s.Name] = s
+	if key := targetKey(s); o.targets[key] == nil || s.Name == s.Spec.TargetRef.Name {
+		o.targets[key] = s // of two the one that has the target's name
+	}
+}
+
+// targetKey is a target without its version, which may be written in more than one way.
+func targetKey(s *v1alpha1.ElasticService) string {
+	group, _, _ := strings.Cut(s.Spec.TargetRef.APIVersion, "/")
+	return strings.Join([]string{s.Namespace, group, s.Spec.TargetRef.Kind, s.Spec.TargetRef.Name}, "/")
+}
+
+// name gives a service a name that is free: that of its target, with its kind where another service has that, and with a number where that
+// is taken too. If its target has a service, that is returned.
+func (o ownership) name(s *v1alpha1.ElasticService) *v1alpha1.ElasticService {
+	if owner := o.targets[targetKey(s)]; owner != nil {
+		return owner
+	}
+	for i, base := 1, s.Name; o.names[s.Namespace+"/"+s.Name] != nil; i++ {
+		s.Name = base + "-" + strings.ToLower(s.Spec.TargetRef.Kind)
+		if i > 1 {
+			s.Name = fmt.Sprintf("%s-%d", s.Name, i)
+		}
+	}
+	return nil
+}
+
+// read is the adoption of one scaler: a service that does what it does, and no more until its mode is changed.
+func (a *adoption) read(ctx context.Context, c *clients, kind string, name fleet.Name) (*foreign.Adoption, error) {
+	options := foreign.Options{Utilisation: a.utilisation, Zone: a.zone}
+	var adopted *foreign.Adoption
+	if kind == scalerHPA {
+		hpa, err := c.core.AutoscalingV2().HorizontalPodAutoscalers(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, readingOne("HorizontalPodAutoscaler", name, err)
+		}
+		for _, owner := range hpa.OwnerReferences {
+			if owner.Kind == "ScaledObject" {
+				return nil, usageError{fmt.Errorf("HorizontalPodAutoscaler %s belongs to ScaledObject %s, which would undo every change: adopt that "+
+					"(springtide adopt --kind scaledobject %s/%s)", hpa.Name, owner.Name, hpa.Namespace, owner.Name)}
+			}
+		}
+		adopted, err = foreign.FromHPA(hpa, options)
+		return adopted, asUsage(err)
+	}
+	u, err := c.scaler(ctx, kind, name)
 	if err != nil {
-		return nil, nil, readingOne("HorizontalPodAutoscaler", name, err)
+		return nil, err
 	}
-	s, err := serviceFor(hpa, a.utilisation)
-	return s, nil, err
+	if kind == scalerScaledObject {
+		adopted, err = foreign.FromScaledObject(u, options)
+	} else {
+		adopted, err = foreign.FromCronHPA(u, options)
+	}
+	return adopted, asUsage(err)
+}
+
+// asUsage marks what the user can change in the call.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
 }
 
 // adoptAll adopts what can be, or says what would be adopted.
@@ -148,11 +230,7 @@ func (o *cliOptions) adoptAll(cmd *cobra.Command, c *clients, a *adoption) error
 	if err != nil {
 		return err
 	}
-	taken := map[string]string{}
-	for i := range there {
-		s := &there[i]
-		taken[s.Namespace+"/"+s.Spec.TargetRef.Kind+"/"+s.Spec.TargetRef.Name] = s.Name
-	}
+	taken := owners(there)
 	found, err := c.scalers(ctx, namespace)
 	if err != nil {
 		return err
@@ -160,15 +238,15 @@ func (o *cliOptions) adoptAll(cmd *cobra.Command, c *clients, a *adoption) error
 	rows := [][]string{{"NAMESPACE", "KIND", "NAME", "TARGET", "RESULT"}}
 	failed := 0
 	for _, x := range found {
-		s, notes, err := a.serviceOf(ctx, c, x.kind, x.name)
+		adopted, err := a.read(ctx, c, x.kind, x.name)
 		target, result := none, ""
 		if err == nil {
+			s := adopted.Service
 			target = s.Spec.TargetRef.Kind + "/" + s.Spec.TargetRef.Name
-			key := s.Namespace + "/" + target
-			if owner := taken[key]; owner != "" {
-				err = fmt.Errorf("its target has ElasticService %s already", owner)
+			if owner := taken.name(s); owner != nil {
+				err = fmt.Errorf("its target has ElasticService %s already", owner.Name)
 			} else {
-				taken[key] = s.Name
+				taken.take(s)
 			}
 		}
 		switch {
@@ -177,14 +255,19 @@ func (o *cliOptions) adoptAll(cmd *cobra.Command, c *clients, a *adoption) error
 		case o.dryRun == dryRunClient:
 			result = "would be adopted"
 		default:
-			if err := o.createService(silent(cmd), c, s); err != nil {
+			if err := o.createService(silent(cmd), c, adopted.Service); err != nil {
 				result, failed = "failed: "+err.Error(), failed+1
+			} else if o.dryRun == dryRunServer {
+				result = "would be adopted: the API server accepts it"
 			} else {
 				result = "adopted in mode Observe"
 			}
 		}
-		if len(notes) > 0 && err == nil {
-			result += "; " + strings.Join(notes, "; ")
+		if err == nil {
+			if s := adopted.Service; s.Name != s.Spec.TargetRef.Name {
+				result += " as " + s.Name
+			}
+			result = strings.Join(append([]string{result}, remarks(adopted)...), "; ")
 		}
 		rows = append(rows, []string{x.name.Namespace, x.kind, x.name.Name, target, result})
 	}
@@ -246,59 +329,6 @@ func (c *clients) scalers(ctx context.Context, namespace string) ([]foundScaler,
 	return out, nil
 }
 
-// serviceFor is the ElasticService that does what the HPA does, and no more until its mode is changed.
-func serviceFor(hpa *autoscalingv2.HorizontalPodAutoscaler, utilisation int32) (*v1alpha1.ElasticService, error) {
-	for _, owner := range hpa.OwnerReferences {
-		if owner.Kind == "ScaledObject" {
-			return nil, usageError{fmt.Errorf("HorizontalPodAutoscaler %s belongs to ScaledObject %s, which would undo every change: adopt that "+
-				"(springtide adopt --kind scaledobject %s/%s)", hpa.Name, owner.Name, hpa.Namespace, owner.Name)}
-		}
-	}
-	if utilisation == 0 {
-		utilisation = cpuTarget(hpa)
-	}
-	ref := hpa.Spec.ScaleTargetRef
-	s := newService(hpa.Namespace, v1alpha1.TargetRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
-	s.Spec.Actuation = string(fleet.ByHPAFloor)
-	s.Spec.Replicas = v1alpha1.ReplicaBounds{Min: 1, Max: hpa.Spec.MaxReplicas}
-	if hpa.Spec.MinReplicas != nil {
-		s.Spec.Replicas.Min = max(*hpa.Spec.MinReplicas, 1)
-	}
-	return finish(s, "HorizontalPodAutoscaler "+hpa.Name, utilisation)
-}
-
-func newService(namespace string, target v1alpha1.TargetRef) *v1alpha1.ElasticService {
-	return &v1alpha1.ElasticService{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ElasticService"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: target.Name},
-		Spec:       v1alpha1.ElasticServiceSpec{TargetRef: target, Mode: string(fleet.Observe)},
-	}
-}
-
-// finish sets the service level and judges the result.
-func finish(s *v1alpha1.ElasticService, of string, utilisation int32) (*v1alpha1.ElasticService, error) {
-	if utilisation < 1 || utilisation > 100 {
-		return nil, usageError{fmt.Errorf("%s has no CPU target between 1 and 100 %%: give --utilisation", of)}
-	}
-	s.Spec.SLO = v1alpha1.SLO{Utilisation: &v1alpha1.UtilisationSLO{Percent: utilisation}}
-	if found := validate.ElasticService(s, validate.DefaultNamespaceLabel); len(found) > 0 {
-		return nil, usageError{fmt.Errorf("%s scales what Springtide cannot: %s", of, found[0])}
-	}
-	return s, nil
-}
-
-func cpuTarget(hpa *autoscalingv2.HorizontalPodAutoscaler) int32 {
-	for _, m := range hpa.Spec.Metrics {
-		if m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil {
-			return *m.Resource.Target.AverageUtilization
-		}
-		if m.ContainerResource != nil && m.ContainerResource.Name == corev1.ResourceCPU && m.ContainerResource.Target.AverageUtilization != nil {
-			return *m.ContainerResource.Target.AverageUtilization
-		}
-	}
-	return 0
-}
-
 func (o *cliOptions) createService(cmd *cobra.Command, c *clients, s *v1alpha1.ElasticService) error {
 	value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
@@ -310,43 +340,41 @@ func (o *cliOptions) createService(cmd *cobra.Command, c *clients, s *v1alpha1.E
 	}
 	_, err = c.resource(services, s.Namespace).Create(cmd.Context(), &unstructured.Unstructured{Object: value},
 		metav1.CreateOptions{FieldManager: "springtide-cli", DryRun: o.serverDryRun()})
-	if apierrors.IsAlreadyExists(err) {
-		return o.adoptedBefore(cmd.Context(), c, s)
-	}
 	if err != nil {
 		return fmt.Errorf("create ElasticService %s/%s: %w", s.Namespace, s.Name, err)
 	}
-	return say(cmd.OutOrStdout(), o, fmt.Sprintf("ElasticService %s/%s created in mode Observe; see springtide explain service %s/%s",
-		s.Namespace, s.Name, s.Namespace, s.Name))
+	return say(cmd.OutOrStdout(), o, fmt.Sprintf("ElasticService %s/%s created in mode %s; see springtide explain service %s/%s",
+		s.Namespace, s.Name, s.Spec.Mode, s.Namespace, s.Name))
 }
 
-// adoptedBefore says what to do where the service of an adoption is there already.
-func (o *cliOptions) adoptedBefore(ctx context.Context, c *clients, s *v1alpha1.ElasticService) error {
-	name := fleet.Name{Namespace: s.Namespace, Name: s.Name}
-	was, err := get[v1alpha1.ElasticService](ctx, c, services, name)
-	switch {
-	case err != nil:
-		return err
-	case was.Spec.TargetRef != s.Spec.TargetRef:
-		return fmt.Errorf("ElasticService %s is there already, for %s %s: give one of them another name", name, was.Spec.TargetRef.Kind, was.Spec.TargetRef.Name)
-	case was.Spec.Actuation == s.Spec.Actuation:
-		return fmt.Errorf("ElasticService %s is there already and acts by %s: nothing is left to adopt; springtide explain service %s says how it stands", name, orNone(was.Spec.Actuation), name)
+// adoptedBefore says what to do where the target of an adoption has a service.
+func adoptedBefore(was, s *v1alpha1.ElasticService) error {
+	name := fleet.Name{Namespace: was.Namespace, Name: was.Name}
+	by := cmp.Or(was.Spec.Actuation, string(fleet.ByScale))
+	if by == s.Spec.Actuation {
+		return fmt.Errorf("ElasticService %s is there already and acts by %s: nothing is left to adopt; springtide explain service %s says how it stands", name, by, name)
 	}
-	return fmt.Errorf("ElasticService %s is there already and acts by %s: set its spec.actuation to %s", name, orNone(was.Spec.Actuation), s.Spec.Actuation)
+	return fmt.Errorf("ElasticService %s is there already and acts by %s: set its spec.actuation to %s", name, by, s.Spec.Actuation)
 }
 
 // takeOver pauses a ScaledObject and lets the service of its target act. The service is written first where there is none: between the two
-// writes KEDA goes on, so there is no gap.
-func (o *cliOptions) takeOver(cmd *cobra.Command, c *clients, name fleet.Name, s *v1alpha1.ElasticService) error {
-	ctx, service := cmd.Context(), fleet.Name{Namespace: s.Namespace, Name: s.Name}
-	_, err := get[v1alpha1.ElasticService](ctx, c, services, service)
-	if apierrors.IsNotFound(err) {
+// writes KEDA goes on, so there is no gap. A dry run shows the service as it would be at the end.
+func (o *cliOptions) takeOver(cmd *cobra.Command, c *clients, name fleet.Name, s, owner *v1alpha1.ElasticService) error {
+	ctx := cmd.Context()
+	switch {
+	case owner == nil:
+		if o.dryRun != dryRunNone {
+			s.Spec.Mode = string(fleet.Auto)
+		}
 		if err := o.createService(cmd, c, s); err != nil {
 			return err
 		}
-	} else if err != nil {
-		return err
+	case owner.Spec.Actuation == string(fleet.ByHPAFloor):
+		return adoptedBefore(owner, s)
+	default:
+		s = owner
 	}
+	service := fleet.Name{Namespace: s.Namespace, Name: s.Name}
 	if o.dryRun != dryRunClient {
 		r := c.dyn.Resource(scalerResources[scalerScaledObject]).Namespace(name.Namespace)
 		before, err := r.Get(ctx, name.Name, metav1.GetOptions{})
@@ -364,8 +392,11 @@ func (o *cliOptions) takeOver(cmd *cobra.Command, c *clients, name fleet.Name, s
 		if _, err := r.Patch(ctx, name.Name, types.MergePatchType, pause, o.patch()); err != nil {
 			return fmt.Errorf("pause ScaledObject %s: %w", name, err)
 		}
-		if err := o.setMode(ctx, c, service, fleet.Auto); err != nil {
-			return err
+		// In a dry run a service that is new is not there to be changed: it was judged in mode Auto.
+		if o.dryRun == dryRunNone || owner != nil {
+			if err := o.setMode(ctx, c, service, fleet.Auto); err != nil {
+				return err
+			}
 		}
 	}
 	return say(cmd.OutOrStdout(), o, fmt.Sprintf("ScaledObject %s is paused, and ElasticService %s is in mode Auto; springtide release %s gives it back", name, service, service))

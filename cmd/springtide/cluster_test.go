@@ -185,6 +185,35 @@ func (w *world) run(args ...string) string {
 	return text + "\n"
 }
 
+// TestAdoptedNames adopts targets of one name: a Deployment and a StatefulSet, next to services that have their names for something else.
+func TestAdoptedNames(t *testing.T) {
+	service := func(name, kind, target string) v1alpha1.ElasticService {
+		return v1alpha1.ElasticService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec: v1alpha1.ElasticServiceSpec{TargetRef: v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: kind, Name: target}}}
+	}
+	there := owners([]v1alpha1.ElasticService{service("mail", "Deployment", "other"), service("till-statefulset", "Deployment", "x"), service("cart-2", "Deployment", "cart")})
+	for _, c := range []struct{ kind, target, name, owner string }{
+		{"Deployment", "mail", "mail-deployment", ""},
+		{"StatefulSet", "mail", "mail-statefulset", ""},
+		{"Deployment", "till", "till", ""},
+		{"StatefulSet", "till", "till-statefulset-2", ""},
+		{"Deployment", "cart", "cart", "cart-2"},
+		{"StatefulSet", "cart", "cart", ""},
+		{"StatefulSet", "mail", "mail", "mail-statefulset"},
+	} {
+		s := service(c.target, c.kind, c.target)
+		got := ""
+		if owner := there.name(&s); owner != nil {
+			got = owner.Name
+		} else {
+			there.take(&s)
+		}
+		if s.Name != c.name || got != c.owner {
+			t.Errorf("%s/%s is called %s, owned by %q; want %s, %q", c.kind, c.target, s.Name, got, c.name, c.owner)
+		}
+	}
+}
+
 // TestVerbs holds what each verb prints about the world, and what it writes to it. Every line begins with a fresh world.
 func TestVerbs(t *testing.T) {
 	plan := filepath.Join("testdata", "cluster", "plan.yaml")
@@ -196,7 +225,8 @@ func TestVerbs(t *testing.T) {
 			"resume shop/cart", "resume cart-copy", "freeze --reason INC-12", "freeze --reason INC-12 --force", "freeze --reason INC-12 --force --dry-run", "thaw", "thaw -n nowhere"},
 		"adopt": {"adopt shop/till", "adopt shop/till --dry-run", "adopt shop/cart --utilisation 50", "adopt shop/keda-hpa-mail", "adopt shop/rollout", "adopt shop/gone",
 			"release shop/cart", "release shop/cart --dry-run --delete", "release shop/cart --delete", "release shop/cart-copy",
-			"adopt --all --dry-run", "adopt --all -A --dry-run", "adopt --kind scaledobject shop/mail --dry-run", "adopt --kind scaledobject shop/mail --take-over", "adopt --kind cronhpa shop/evening --dry-run --time-zone Asia/Shanghai",
+			"adopt --all --dry-run", "adopt --all -A --dry-run", "adopt --kind scaledobject shop/mail --dry-run", "adopt --kind scaledobject shop/mail --take-over", "adopt --kind scaledobject shop/mail --take-over --accept-lost",
+			"adopt --kind scaledobject shop/mail --take-over --accept-lost --dry-run", "adopt --kind scaledobject shop/mail --take-over --accept-lost --dry-run=server", "adopt --all --kind scaledobject --take-over", "adopt shop/till --accept-lost", "adopt --kind cronhpa shop/evening --dry-run --time-zone Asia/Shanghai",
 			"adopt --kind hap shop/till", "adopt --kind cronhpa shop/evening --take-over", "release shop/mailer"},
 		"recall": {"recall node-17", "recall node-18-bb --reason disk", "recall node-18-bb --dry-run", "recall node-3", "recall nde-17"},
 		"festival": {"festival apply -f " + plan, "festival apply -f " + plan + " --approve", "festival apply -f " + plan + " --dry-run",
