@@ -159,6 +159,9 @@ func (s *claims) unseen(c *core) {
 	s.missed = nil
 	for _, l := range missed {
 		until := l.since.Add(s.timeout)
+		if now.Before(l.since) { // by another clock
+			until = now.Add(s.timeout)
+		}
 		if l.kept || !now.Before(until) {
 			continue
 		}

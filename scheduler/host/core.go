@@ -102,7 +102,11 @@ type pod struct {
 	// trial is what upstream's plugins hold for it, while it is decided.
 	trial Trial
 	// stop ends the making of its volumes and claims, while they are made.
-	stop   func()
+	stop func()
+	// started is when it started on its node; no later than when that was seen, since the clock of the node may be ahead.
+	started time.Time
+	// undone is how many decisions on it were not carried out.
+	undone int
 	judged judgement
 	// spreadBy are the sets that its spread constraints count; spreadByPlugins: upstream's plugin judges them.
 	spreadBy        []string
@@ -293,7 +297,7 @@ func (c *core) podChanged(o *corev1.Pod) {
 	case p != nil && p.stage == assumed, p != nil && p.stage == making && o.DeletionTimestamp == nil:
 		p.object = o // the binding is under way
 	case p != nil && p.stage == nominated && o.DeletionTimestamp == nil:
-		p.object = o
+		c.podNominated(p, o)
 	case !c.serves(o) && o.Status.NominatedNodeName != "" && o.DeletionTimestamp == nil:
 		c.podForeign(p, o)
 	case !c.serves(o) || o.DeletionTimestamp != nil || len(o.Spec.SchedulingGates) > 0:
@@ -315,7 +319,7 @@ func (c *core) podWaits(p *pod, o *corev1.Pod) {
 	if p == nil {
 		p = &pod{}
 		c.pods[o.UID] = p
-	} else if p.object.Generation == o.Generation && sameLabels(p.object, o) && len(p.object.Status.ResourceClaimStatuses) == len(o.Status.ResourceClaimStatuses) {
+	} else if asksTheSame(p.object, o) {
 		p.object = o // its status changed, mostly by us
 		return
 	}
@@ -323,6 +327,24 @@ func (c *core) podWaits(p *pod, o *corev1.Pod) {
 	p.stage = waits
 	c.enqueue(p)
 	c.queue.Again(p.key) // of what changed, upstream's plugins may look at more than its class says
+}
+
+// podNominated follows a pod that waits for room to come. One that asks for something else now is decided again: the room that it waits for is that of another
+// pod.
+func (c *core) podNominated(p *pod, o *corev1.Pod) {
+	if asksTheSame(p.object, o) {
+		p.object = o
+		return
+	}
+	n := c.preempt.byPod[o.UID]
+	c.preempt.forget(c, n)
+	c.preempt.takeBack(c, n)
+	c.podWaits(p, o)
+}
+
+// asksTheSame reports whether a pod that is not bound asks for the same in two versions.
+func asksTheSame(a, b *corev1.Pod) bool {
+	return a.Generation == b.Generation && sameLabels(a, b) && len(a.Status.ResourceClaimStatuses) == len(b.Status.ResourceClaimStatuses)
 }
 
 // describe reads what a pod asks for.
@@ -391,6 +413,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 		c.wide.seen(c, o.UID)
 		c.resized(p, o) // while its binding was under way
 		c.gangs.formed(c, p)
+		c.starts(p)
 		c.leaving(p)
 		return
 	}
@@ -413,6 +436,7 @@ func (c *core) podBound(p *pod, o *corev1.Pod) {
 	c.judge.change()
 	c.gangs.join(p)
 	c.gangs.formed(c, p)
+	c.starts(p)
 	c.leaving(p)
 	c.preempt.touch(p.node)
 }
@@ -436,15 +460,26 @@ func (c *core) podForeign(p *pod, o *corev1.Pod) {
 
 // leaving notes that a bound pod is being deleted: it holds its room until it is gone, and counts no more for spreading. Its room is to come.
 func (c *core) leaving(p *pod) {
-	if p.object.DeletionTimestamp == nil || c.preempt.leaving[p.object.UID] {
+	if _, known := c.preempt.leaving[p.object.UID]; known || p.object.DeletionTimestamp == nil {
 		return
 	}
-	c.preempt.leaving[p.object.UID] = true
+	c.preempt.leaving[p.object.UID] = c.now()
 	c.table.Leaving(p.ref)
-	c.table.Late(p.ref, isLate(p.object, c.now()))
+	c.table.Late(p.ref, c.preempt.isLate(p.object, c.now()))
 	c.judge.change()                  // the plugins' spread and affinity do not count it
 	if c.preempt.onNode[p.node] > 0 { // who is nominated there holds less of what is free
 		c.touch(p.node)
+	}
+}
+
+// starts notes when a bound pod started.
+func (c *core) starts(p *pod) {
+	if s := p.object.Status.StartTime; s == nil {
+		p.started = time.Time{}
+	} else if now := c.now(); p.started.IsZero() {
+		if p.started = s.Time; s.After(now) {
+			p.started = now
+		}
 	}
 }
 
@@ -453,6 +488,7 @@ func (c *core) boundChanged(p *pod, o *corev1.Pod) {
 	before := p.object
 	p.object = o
 	c.kubelets.runs(p)
+	c.starts(p)
 	c.leaving(p)
 	if !maps.Equal(before.Labels, o.Labels) {
 		c.judge.change()

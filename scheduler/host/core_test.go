@@ -1057,3 +1057,37 @@ func TestGangsAreHandedOnWhole(t *testing.T) {
 		t.Errorf("bound %v", got)
 	}
 }
+
+// TestRequestsBeyondAllBounds: pods that another scheduler bound may ask for more than a number holds. Their sum never becomes room, and is gone with them.
+func TestRequestsBeyondAllBounds(t *testing.T) {
+	for _, q := range []string{"9223372036854775807", "8Ei", "4Ei", "1e18", "10P"} {
+		for _, of := range []string{"cpu", "memory", "ephemeral-storage", "example.com/x"} {
+			p := newPlay(t)
+			p.node("a", "4", func(n *corev1.Node) {
+				n.Status.Allocatable["ephemeral-storage"] = resource.MustParse("10Gi")
+				n.Status.Allocatable["example.com/x"] = resource.MustParse("4")
+			})
+			for i := range 5 {
+				p.pod(fmt.Sprint("huge", i), "1m", func(o *corev1.Pod) {
+					o.Spec.SchedulerName, o.Spec.NodeName = "another", "a"
+					o.Spec.Containers[0].Resources.Requests[corev1.ResourceName(of)] = resource.MustParse(q)
+				})
+			}
+			p.pod("x", "1m", func(o *corev1.Pod) {
+				o.Spec.Containers[0].Resources.Requests[corev1.ResourceName(of)] = resource.MustParse("1")
+			})
+			p.settle()
+			if got := p.take(); len(got) != 0 {
+				t.Errorf("%s %s: bound %v", q, of, got)
+			}
+			for i := range 5 {
+				p.c.podGone(types.UID(fmt.Sprint("pod-huge", i)))
+			}
+			p.settle()
+			p.seconds(2)
+			if got := p.take()["x"]; got != "a" {
+				t.Errorf("%s %s: after they are gone on %q", q, of, got)
+			}
+		}
+	}
+}

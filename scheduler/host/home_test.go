@@ -295,3 +295,25 @@ func TestPartsOfAMachineAreOfOneAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestALoanOfAnotherClock: room that came home unseen is kept for the timeout and no longer, whatever the clock says by which it came home.
+func TestALoanOfAnotherClock(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Minute, time.Hour, 73 * 365 * 24 * time.Hour} {
+		p := newPlay(t)
+		p.recallsForShop()
+		p.c.setShare("a", nil)
+		p.c.setLoan("l", homecoming{claimant: "default/shop", node: "a", nodeUID: "uid-of-a", cells: []int{0}, since: p.now.Add(ahead)})
+		p.settle()
+		p.pod("other", "3")
+		p.settle()
+		timeout := int(p.c.claims.timeout / time.Second)
+		p.passes(timeout - 2)
+		if got := p.take(); len(got) != 0 {
+			t.Fatalf("%s ahead: bound %v before the timeout", ahead, got)
+		}
+		p.passes(4)
+		if got := p.take()["other"]; got != "a" {
+			t.Errorf("%s ahead: the other pod is on %q after the timeout", ahead, got)
+		}
+	}
+}

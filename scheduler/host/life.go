@@ -163,12 +163,19 @@ func (c *core) answered(r bind.Result) {
 	c.giveUp(p)
 }
 
-// giveUp takes a decision back that was not carried out: the pod is decided again after its back-off, and the room is there for others.
+// giveUp takes a decision back that was not carried out: the room is there for others, and the pod is decided again as it is now, after a back-off that grows
+// with each such decision: what refuses it may never change. One that is being deleted never runs.
 func (c *core) giveUp(p *pod) {
+	if p.object.DeletionTimestamp != nil {
+		c.podGone(p.object.UID)
+		return
+	}
 	node := p.node
 	c.unassume(p)
 	c.dirty[node] = true
 	c.judge.change()
+	c.describe(p, p.object)
 	c.enqueue(p)
-	c.queue.Later(p.key, c.now())
+	p.undone++
+	c.queue.LaterAfter(p.key, p.undone, c.now())
 }

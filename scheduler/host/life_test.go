@@ -10,11 +10,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/scheduler/host/bind"
 )
 
 // makes keeps what is being made for decisions, until the test ends it: with an error, or nil. stopped are those that the core ended.
@@ -224,3 +227,150 @@ func TestRoomIsHeldForAClaimThatPodsShare(t *testing.T) {
 type noNode struct{ *onePerNode }
 
 func (noNode) Begin(context.Context, *corev1.Pod) (Trial, error) { return nil, taken("not here") }
+
+// TestAPodThatChangesMeanwhile: what a pod asks for may change while it is nominated or decided. It is decided as it is then: at once where it waits for room to
+// come, and else when the decision is not carried out.
+func TestAPodThatChangesMeanwhile(t *testing.T) {
+	type change struct {
+		cpu    string // of the other node, which is tainted
+		change func(*corev1.Pod)
+	}
+	tolerates := func(o *corev1.Pod) {
+		o.Spec.Tolerations = append(o.Spec.Tolerations, corev1.Toleration{Key: "special", Operator: corev1.TolerationOpExists})
+	}
+	changes := map[string]change{
+		"it tolerates the other node": {"4", tolerates},
+		"it is smaller, and tolerates the other node": {"1", func(o *corev1.Pod) {
+			tolerates(o)
+			o.Spec.Containers = []corev1.Container{{Name: "app", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}
+		}},
+	}
+	shrinks := func(p *play) { p.node("a", "500m") }
+	for stands, begin := range map[string]func(*play) (ends func()){
+		"nominated": func(p *play) func() {
+			p.evicts()
+			p.runs("low", "4", "a", online(1))
+			p.pod("x", "3", online(9))
+			p.settle()
+			return func() {}
+		},
+		"nominated, with a gang": func(p *play) func() {
+			p.evicts()
+			p.runs("low", "4", "a", online(1))
+			p.node("c", "1")
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			p.pod("y", "1", online(9), grouped("ring"))
+			p.pod("x", "3", online(9), grouped("ring"))
+			p.settle()
+			return func() {}
+		},
+		"its binding is refused": func(p *play) func() {
+			x := p.pod("x", "3", online(9))
+			p.settle()
+			p.take()
+			return func() {
+				shrinks(p)
+				p.c.answered(bind.Result{Request: bind.Request{UID: string(x.UID), Node: "a"}, Outcome: bind.Refused, Err: errors.New("conflict")})
+			}
+		},
+		"its volumes fail": func(p *play) func() {
+			m, app := p.makesVolumes()
+			p.pod("x", "3", online(9), app)
+			p.settle()
+			return func() {
+				shrinks(p)
+				m.end("x", errors.New("no space"))
+				p.seconds(2)
+				m.end("x", nil)
+			}
+		},
+	} {
+		for name, c := range changes {
+			t.Run(stands+", "+name, func(t *testing.T) {
+				p := newPlay(t)
+				p.node("a", "4")
+				p.node("b", c.cpu, func(n *corev1.Node) {
+					n.Spec.Taints = []corev1.Taint{{Key: "special", Effect: corev1.TaintEffectNoSchedule}}
+				})
+				ends := begin(p)
+				if got := p.c.pods["pod-x"].node; got != "a" {
+					t.Fatalf("the pod stands on %q before it changes", got)
+				}
+				p.changed("x", func(o *corev1.Pod) {
+					o.Generation++
+					c.change(o)
+				})
+				p.settle()
+				ends()
+				p.seconds(2)
+				if got := p.take()["x"]; got != "b" {
+					t.Errorf("after that it is on %q, want the other node", got)
+				}
+			})
+		}
+	}
+}
+
+// TestADeletedPodIsNotDecidedAgain: a pod that is deleted while its binding is written may stay for ever, by a finalizer. Once the binding is refused it neither
+// holds room nor is decided again.
+func TestADeletedPodIsNotDecidedAgain(t *testing.T) {
+	for _, gang := range []bool{false, true} {
+		p := newPlay(t)
+		p.node("a", "4")
+		var in []func(*corev1.Pod)
+		if gang {
+			p.c.setGroup("default/ring", &podGroup{namespace: "default", name: "ring", minCount: 2})
+			in = append(in, grouped("ring"))
+			p.pod("y", "1", in...)
+		}
+		x := p.pod("x", "3", in...)
+		p.settle()
+		p.take()
+		p.changed("x", func(o *corev1.Pod) { o.DeletionTimestamp = &metav1.Time{Time: p.now} })
+		p.c.answered(bind.Result{Request: bind.Request{UID: string(x.UID), Node: "a"}, Outcome: bind.Refused, Err: errors.New("the pod is being deleted")})
+		p.pod("other", "3")
+		p.seconds(60)
+		if got := p.take(); len(got) != 1 || got["other"] != "a" {
+			t.Errorf("gang %v: bound %v, want the other pod alone", gang, got)
+		}
+	}
+}
+
+// TestARefusalThatNeverChanges: bindings that are always refused, and volumes that always fail, are tried again ever less often, as with kube-scheduler: 10 s apart
+// in the end.
+func TestARefusalThatNeverChanges(t *testing.T) {
+	t.Run("a binding", func(t *testing.T) {
+		p := newPlay(t)
+		p.node("a", "4")
+		p.pod("x", "3")
+		n := 0
+		for range 600 {
+			p.seconds(1)
+			for _, r := range p.binds {
+				n++
+				p.c.answered(bind.Result{Request: r, Outcome: bind.Refused, Err: errors.New("admission webhook denied the request")})
+			}
+			p.binds = nil
+		}
+		if n < 55 || n > 70 {
+			t.Errorf("%d bindings in ten minutes, want about 62", n)
+		}
+	})
+	t.Run("a volume", func(t *testing.T) {
+		p := newPlay(t)
+		m, app := p.makesVolumes()
+		p.node("a", "4")
+		p.pod("x", "3", app)
+		n := 0
+		for range 600 {
+			p.seconds(1)
+			if m.done["x"] != nil {
+				n++
+				m.end("x", errors.New("no space"))
+			}
+		}
+		if n < 55 || n > 70 {
+			t.Errorf("%d volumes were made in ten minutes, want about 62", n)
+		}
+	})
+}

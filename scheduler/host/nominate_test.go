@@ -20,8 +20,8 @@ import (
 // leaves plays that a pod which is bound begins to leave, and is to be gone after a time.
 func (p *play) leaves(name string, after time.Duration) {
 	p.changed(name, func(o *corev1.Pod) {
-		end := metav1.NewTime(p.now.Add(after))
-		o.DeletionTimestamp = &end
+		end, grace := metav1.NewTime(p.now.Add(after)), int64(after/time.Second)
+		o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &end, &grace
 	})
 }
 
@@ -519,6 +519,58 @@ func TestBetterRoomWakes(t *testing.T) {
 			}
 			p.node("b", "4")
 			p.wants("when there is better room", map[string]string{"middle": "b", "other": "a"})
+		})
+	}
+}
+
+// TestClocksThatDiffer: times in objects are by the clocks of others. Where these are minutes ahead or behind, one victim is enough all the same, and a pod is
+// protected after its start for no longer.
+func TestClocksThatDiffer(t *testing.T) {
+	for _, ahead := range []time.Duration{-24 * time.Hour, -5 * time.Minute, 0, 5 * time.Minute, 24 * time.Hour} {
+		t.Run(fmt.Sprint("deletions, ", ahead), func(t *testing.T) {
+			p := newPlay(t)
+			evicted := 0
+			p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+				evicted++
+				answered(nil)
+				p.changed(o.Name, func(o *corev1.Pod) {
+					grace := int64(30)
+					o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &metav1.Time{Time: p.now.Add(ahead + 30*time.Second)}, &grace
+				})
+			}
+			for _, n := range []string{"a", "b", "c"} {
+				p.node(n, "4")
+				p.runs("low-"+n, "4", n, online(1))
+			}
+			p.pod("x", "4", online(9))
+			p.settle()
+			p.seconds(60)
+			if evicted != 1 {
+				t.Errorf("%d pods were evicted within their grace, want one", evicted)
+			}
+			p.seconds(60)
+			if evicted != 2 {
+				t.Errorf("%d pods were evicted, want another one for the one that does not go", evicted)
+			}
+		})
+		t.Run(fmt.Sprint("starts, ", ahead), func(t *testing.T) {
+			p := newPlay(t)
+			p.c.preempt.protect = 5 * time.Minute
+			evicted := p.evicts()
+			p.node("a", "4")
+			p.runs("low", "3", "a", online(1), func(o *corev1.Pod) {
+				o.Status.StartTime = &metav1.Time{Time: p.now.Add(ahead)}
+			})
+			p.pod("x", "3", online(9))
+			p.settle()
+			p.seconds(290)
+			if young := ahead >= 0; young != (len(*evicted) == 0) { // of a start in the past a scheduler that starts cannot know better
+				t.Errorf("within 5 minutes %v was evicted", *evicted)
+			}
+			p.seconds(20)
+			if len(*evicted) != 1 {
+				t.Errorf("after 5 minutes %v was evicted", *evicted)
+			}
 		})
 	}
 }

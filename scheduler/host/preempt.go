@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,8 +47,8 @@ type preemption struct {
 	// touched are the nodes on which room may have come free for a nominated pod; onNode counts these.
 	touched map[string]bool
 	onNode  map[string]int
-	// leaving are the bound pods that are being deleted.
-	leaving map[types.UID]bool
+	// leaving are the bound pods that are being deleted, and since when that is known here: their own times are by the clock of the API server.
+	leaving map[types.UID]time.Time
 	// nothing are the pods and gangs for which room was made that was of no use to them, and when that may be tried again.
 	nothing map[queue.Key]vainly
 	budgets map[string]*budget // by namespace/name
@@ -110,8 +111,9 @@ type victim struct {
 	// of is for whom, and gang what it leaves behind; nil where it has no gang.
 	of   *nominee
 	gang *gangLoss
-	// deadline is when it is evicted: at once, or after its notice.
+	// deadline is when it is evicted: at once, or after its notice, whose epoch is notice; 0 for none.
 	deadline time.Time
+	notice   int64
 	// asked says that its eviction was asked for and was not refused.
 	asked bool
 	// charge is what its pool's ledger is charged; an empty pool for none. paid: it was charged. ends: the eviction was accepted, or its answer is not known.
@@ -159,7 +161,7 @@ func (x *preemption) wanted(c *core, class place.ClassID, node string) bool {
 
 func newPreemption(enabled bool, protect time.Duration) *preemption {
 	return &preemption{enabled: enabled, protect: protect, byPod: map[types.UID]*nominee{}, retries: map[queue.Class]retry{}, takenBy: map[types.UID]*nominee{},
-		touched: map[string]bool{}, onNode: map[string]int{}, leaving: map[types.UID]bool{}, nothing: map[queue.Key]vainly{}, budgets: map[string]*budget{}, refused: eviction.NewMemory(),
+		touched: map[string]bool{}, onNode: map[string]int{}, leaving: map[types.UID]time.Time{}, nothing: map[queue.Key]vainly{}, budgets: map[string]*budget{}, refused: eviction.NewMemory(),
 		evict: func(*corev1.Pod, func(error)) {}, report: func(*corev1.Pod, string) {}, rollbacks: map[queue.Key]*nominee{}, notice: func(*corev1.Pod, time.Time) {}, charge: func(_ []charge, done func(error)) { done(nil) },
 		uncharge: func([]charge) {}}
 }
@@ -633,6 +635,7 @@ func (x *preemption) begin(c *core, n *nominee) {
 func (x *preemption) announce(c *core, n *nominee) {
 	for _, uid := range sortedKeys(n.victims) {
 		if v := n.victims[uid]; !v.asked && v.deadline.After(c.now()) {
+			v.notice = noticeEpoch(v.deadline)
 			x.notice(v.object, v.deadline)
 		}
 	}
@@ -771,9 +774,9 @@ func (x *preemption) protects(c *core, ref place.PodRef, gang int, budgets []str
 	out := place.PodFacts{Gang: gang}
 	claim := facts.ClaimOf(o)
 	out.Protected = o.Namespace == c.c.Namespace && claim.Component != "" || claim.Standing(witness{c, claim.Owner.UID}) == facts.IsSystem
-	if s := o.Status.StartTime; s != nil {
-		out.Started = s.Unix()
-		if end := s.Add(x.protect); !out.Protected && c.now().Before(end) {
+	if !p.started.IsZero() {
+		out.Started = p.started.Unix()
+		if end := p.started.Add(x.protect); !out.Protected && c.now().Before(end) {
 			out.Protected = true
 			x.endsAt(end)
 		}
@@ -822,7 +825,7 @@ func (x *preemption) ask(c *core, n *nominee) {
 	var owed []charge
 	for _, uid := range sortedKeys(n.victims) {
 		v := n.victims[uid]
-		if v.asked || v.deadline.After(now) && !acknowledgedNotice(c.pods[uid]) {
+		if v.asked || v.deadline.After(now) && !acknowledgedNotice(c.pods[uid], v.notice) {
 			continue
 		}
 		due = append(due, v)
@@ -979,8 +982,12 @@ func (x *preemption) thawed(c *core) {
 // preemptionNotice stands for the loan in the notice of a preemption.
 const preemptionNotice = "preemption"
 
-func acknowledgedNotice(p *pod) bool {
-	return p != nil && strings.Contains(p.object.Annotations[v1alpha1.AnnotationNotice], `"`+preemptionNotice+`"`) && p.object.Annotations[v1alpha1.AnnotationAck] == "1"
+// noticeEpoch is the epoch of the notice of a preemption. A pod may have answered the notice of an earlier one, of which nothing came.
+func noticeEpoch(deadline time.Time) int64 { return deadline.Unix() }
+
+func acknowledgedNotice(p *pod, epoch int64) bool {
+	return p != nil && epoch > 0 && strings.Contains(p.object.Annotations[v1alpha1.AnnotationNotice], `"`+preemptionNotice+`"`) &&
+		p.object.Annotations[v1alpha1.AnnotationAck] == strconv.FormatInt(epoch, 10)
 }
 
 // touch notes that room may have come free on a node.
@@ -1255,15 +1262,20 @@ func (x *preemption) expire(c *core, now time.Time) {
 // lateness says of the pods that leave whether their room is to come: of those that should be gone by now, and of those with minutes left, it is not.
 func (x *preemption) lateness(c *core, now time.Time) {
 	for _, uid := range sortedKeys(x.leaving) {
-		if p := c.pods[uid]; p != nil && c.table.Late(p.ref, isLate(p.object, now)) {
+		if p := c.pods[uid]; p != nil && c.table.Late(p.ref, x.isLate(p.object, now)) {
 			c.touch(p.node)
 		}
 	}
 	maps.DeleteFunc(x.nothing, func(_ queue.Key, v vainly) bool { return now.After(v.until.Add(time.Hour)) })
 }
 
-func isLate(o *corev1.Pod, now time.Time) bool {
-	end := o.DeletionTimestamp.Time
+// isLate reports whether a pod that leaves should be gone by now, or has minutes left.
+func (x *preemption) isLate(o *corev1.Pod, now time.Time) bool {
+	grace := graceOf(o)
+	if s := o.DeletionGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	end := x.leaving[o.UID].Add(grace)
 	return now.After(end.Add(patience)) || end.After(now.Add(refusals))
 }
 
@@ -1344,11 +1356,12 @@ func (x *preemption) retrySoon(c *core) {
 
 // writeNotice announces on a pod when it will be evicted, in the words of the checkpoint notice of a recall.
 func (s *Scheduler) writeNotice(ctx context.Context, o *corev1.Pod, deadline time.Time) error {
-	text, err := json.Marshal(map[string]any{"loan": preemptionNotice, "epoch": 1, "deadline": deadline.UTC().Format(time.RFC3339)})
+	text, err := json.Marshal(map[string]any{"loan": preemptionNotice, "epoch": noticeEpoch(deadline), "deadline": deadline.UTC().Format(time.RFC3339)})
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.UID, "annotations": map[string]string{v1alpha1.AnnotationNotice: string(text)}}})
+	// An answer that is there is to another notice.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": o.UID, "annotations": map[string]any{v1alpha1.AnnotationNotice: string(text), v1alpha1.AnnotationAck: nil}}})
 	if err != nil {
 		return err
 	}

@@ -352,11 +352,51 @@ func TestPreemptionGivesNotice(t *testing.T) {
 	}
 	acked := low.DeepCopy()
 	acked.ResourceVersion += "2"
-	acked.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"preemption","epoch":1}`, v1alpha1.AnnotationAck: "1"}
+	for _, old := range []int64{1, noticeEpoch(notices[0])} {
+		acked.Annotations = answers(old)
+		p.c.podChanged(acked.DeepCopy())
+		p.c.preempt.expire(p.c, p.now)
+		if len(*evicted) != 0 {
+			t.Fatalf("evicted %v after its answer to another notice (%d)", *evicted, old)
+		}
+	}
+	acked.Annotations = answers(noticeEpoch(notices[1]))
 	p.c.podChanged(acked)
 	p.c.preempt.expire(p.c, p.now)
 	if !slices.Equal(*evicted, []string{"low"}) {
 		t.Errorf("evicted %v after its answer", *evicted)
+	}
+}
+
+// answers are the annotations of a pod that answered the notice of a preemption.
+func answers(epoch int64) map[string]string {
+	return map[string]string{v1alpha1.AnnotationNotice: fmt.Sprintf(`{"loan":"preemption","epoch":%d}`, epoch), v1alpha1.AnnotationAck: fmt.Sprint(epoch)}
+}
+
+// TestAnAnswerIsToOneNotice: a pod that answered the notice of a preemption of which nothing came has its time again at the next one.
+func TestAnAnswerIsToOneNotice(t *testing.T) {
+	p := newPlay(t)
+	evicted := p.taken()
+	job := &v1alpha1.ElasticJob{}
+	job.Spec.Checkpoint = &v1alpha1.Checkpoint{Seconds: 120}
+	job.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 1, Max: 1, WorkloadRef: v1alpha1.TargetRef{Kind: "Job", Name: "train"}}}
+	p.c.setJob("default/train", job)
+	p.node("a", "4")
+	p.runs("low", "3", "a", online(1), owned("Job", "train"))
+	p.pod("first", "3", online(10))
+	p.settle()
+	p.changed("low", func(o *corev1.Pod) { o.Annotations = answers(noticeEpoch(p.now.Add(2 * time.Minute))) })
+	p.c.podGone("pod-first") // before the answer was seen
+	p.now = p.now.Add(time.Hour)
+	p.pod("second", "3", online(10))
+	p.settle()
+	p.seconds(119)
+	if len(*evicted) != 0 {
+		t.Fatalf("evicted %v by an answer of an hour ago", *evicted)
+	}
+	p.seconds(2)
+	if !slices.Equal(*evicted, []string{"low"}) {
+		t.Errorf("evicted %v after two minutes", *evicted)
 	}
 }
 

@@ -215,12 +215,16 @@ func (q *Queue) Retry(k Key, now time.Time) {
 }
 
 // Later makes an item wait for its back-off, wherever it stands: its decision was not carried out.
-func (q *Queue) Later(k Key, now time.Time) {
+func (q *Queue) Later(k Key, now time.Time) { q.LaterAfter(k, 1, now) }
+
+// LaterAfter is Later for an item whose decision was not carried out for so many times: the queue forgets an item that is placed.
+func (q *Queue) LaterAfter(k Key, times int, now time.Time) {
 	e := q.entries[k]
 	if e == nil || e.state == isBackingOff {
 		return
 	}
 	q.leave(e)
+	e.failures = max(e.failures, times-1)
 	q.fail(e, now)
 }
 
