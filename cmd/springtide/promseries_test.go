@@ -96,8 +96,8 @@ func TestForecastFromPrometheus(t *testing.T) {
 		id    string
 		value float64
 	}{{1, `rate{service="api"}`, 7}, {3, `{job="web", service="cart"}`, cart}} {
-		got, err := strconv.ParseFloat(rows[want.row][2], 64)
-		if err != nil || rows[want.row][0] != want.id || rows[want.row][1] != "1" || math.Abs(got-want.value) > 0.01*want.value {
+		got, err := strconv.ParseFloat(rows[want.row][3], 64)
+		if err != nil || rows[want.row][0] != want.id || rows[want.row][1] != "1" || rows[want.row][2] != "2026-01-20T00:05:00Z" || math.Abs(got-want.value) > 0.01*want.value {
 			t.Errorf("row %d is %v, want %s at about %v", want.row, rows[want.row], want.id, want.value)
 		}
 	}
