@@ -123,6 +123,8 @@ type piece struct {
 // fitted are the windows that stand for a level.
 type fitted struct {
 	pieces []piece
+	// never says that the level never holds: a larger one begins whenever it does.
+	never bool
 	// short and over are the longest stretches that the windows leave out of one occurrence, or add to one.
 	short, over time.Duration
 }
@@ -131,11 +133,11 @@ type fitted struct {
 // within an occurrence, the window takes the shortest one, and a second window that begins after the change reaches to the end.
 func fit(text string, starts hpa.Schedule, everyWeek bool, of spans, zone *time.Location) fitted {
 	truth := of(zone, lookFrom, lookFrom.Add(lookFor))
-	if len(truth) > 1 && truth[0].from.Equal(lookFrom) {
-		truth = truth[1:] // it began before
+	if len(truth) > 1 {
+		truth = truth[1:] // the first one may have begun before
 	}
 	if len(truth) == 0 {
-		return fitted{}
+		return fitted{never: true}
 	}
 	until := truth[len(truth)-1].from
 	groups := []group{{text: text, starts: starts}}
@@ -321,6 +323,9 @@ func gap(from, to, until time.Time) time.Duration {
 // window writes the windows of a level. What they leave out or add around a change of the clocks is a note, more than that is lost.
 func (a *Adoption) window(path, name string, names map[string]bool, f fitted, zone string, least int32) {
 	switch {
+	case f.never:
+		a.note("%s never holds, and needs no window", path)
+		return
 	case len(f.pieces) == 0:
 		a.lose(path, "windows cannot follow its schedule: write them by hand")
 		return
