@@ -33,7 +33,11 @@ var tolerance = 0.1
 // drawCron draws the start or end of a window: a time on some days of the week.
 func drawCron(t *rapid.T, name string) string {
 	days := rapid.SampledFrom([]string{"*", "1-5", "0,6", "5", "1", "2,4"}).Draw(t, name+" days")
-	return fmt.Sprintf("%d %d * * %s", rapid.SampledFrom([]int{0, 30}).Draw(t, name+" minute"), rapid.IntRange(0, 23).Draw(t, name+" hour"), days)
+	hour := rapid.IntRange(0, 22).Draw(t, name+" hour")
+	if hour >= 2 {
+		hour++ // the clocks of these zones jump over times between 2 and 3, and upstream's library then leaves the start or the end out
+	}
+	return fmt.Sprintf("%d %d * * %s", rapid.SampledFrom([]int{0, 30}).Draw(t, name+" minute"), hour, days)
 }
 
 // kedaActive is KEDA's own rule with its own library (pkg/scalers/cron_scaler.go).
@@ -72,6 +76,11 @@ func nearChange(now time.Time, zone *time.Location) bool {
 	_, before := now.In(zone).Add(-36 * time.Hour).Zone()
 	_, after := now.In(zone).Add(36 * time.Hour).Zone()
 	return before != after
+}
+
+// noted reports a Sunday, on which the clocks of all these zones change, where a note says that a window ends early on it.
+func noted(a *Adoption, now time.Time, zone *time.Location) bool {
+	return now.In(zone).Weekday() == time.Sunday && strings.Contains(strings.Join(a.Notes, "\n"), "early on the weekday")
 }
 
 // value computes an adopted query over the series of the test: the value of the tenant's query and the ready replicas.
@@ -199,7 +208,7 @@ func TestScaledObjectsAsUpstream(t *testing.T) {
 			got = min(got, s.Replicas.Max)
 			switch {
 			case got == want:
-			case nearChange(now, zone):
+			case nearChange(now, zone), noted(a, now, zone) && got < want:
 				near++
 			default:
 				t.Fatalf("%s: %d replicas, upstream has %d (load %v, %d now)\nwindows %+v\nmetrics %+v\ntriggers %v", now.In(zone), got, want, load, current, s.Windows, s.Metrics, triggers)
@@ -268,7 +277,7 @@ func TestCronHPAsAsUpstream(t *testing.T) {
 			got := max(a.Service.Spec.Replicas.Min, windowsAt(t, a.Service, now))
 			switch {
 			case got == holds:
-			case nearChange(now, zone):
+			case nearChange(now, zone), noted(a, now, zone) && got < holds:
 				near++
 			default:
 				t.Fatalf("%s: %d replicas, theirs %d\nwindows %+v\njobs %v", now.In(zone), got, holds, a.Service.Spec.Windows, jobs)

@@ -153,6 +153,14 @@ func fit(text string, starts hpa.Schedule, everyWeek bool, of spans, zone *time.
 	if len(groups) > mostPieces {
 		return fitted{short: longest}
 	}
+	if everyWeek {
+		for _, g := range groups {
+			if least, most := lengths(g.starts, truth, until, zone); least != most {
+				groups = apart(inWeek(of), truth, until, zone)
+				break
+			}
+		}
+	}
 	var pieces []piece
 	for _, g := range groups {
 		least, _ := lengths(g.starts, truth, until, zone)
@@ -169,14 +177,11 @@ func fit(text string, starts hpa.Schedule, everyWeek bool, of spans, zone *time.
 	for x := 30 * time.Minute; x <= 12*time.Hour; x += 30 * time.Minute {
 		more := slices.Clone(pieces)
 		for _, g := range grouped(pattern, x) {
-			least, most := lengths(g.starts, truth, until, zone)
-			if least != x || most != x {
-				more = nil
-				break
+			if least, _ := lengths(g.starts, truth, until, zone); least > 0 {
+				more = append(more, piece{g.text, least})
 			}
-			more = append(more, piece{g.text, x})
 		}
-		if more == nil || len(more) > mostPieces {
+		if len(more) > mostPieces {
 			continue
 		}
 		if short, over := differ(more, truth, until, zone); short < best.short && over <= best.over {
@@ -250,6 +255,21 @@ func grouped(pattern []span, tail time.Duration) []group {
 			panic(err)
 		}
 		out = append(out, group{text, starts})
+	}
+	return out
+}
+
+// apart groups stretches by the shortest length that they have on their day of the week, so that a change of clocks, which falls on one
+// day, shortens no other.
+func apart(pattern, truth []span, until time.Time, zone *time.Location) []group {
+	by := map[time.Duration][]span{}
+	for _, s := range pattern {
+		least, _ := lengths(grouped([]span{s}, 0)[0].starts, truth, until, zone)
+		by[least] = append(by[least], s)
+	}
+	var out []group
+	for _, least := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, grouped(by[least], 0)...)
 	}
 	return out
 }
@@ -332,9 +352,9 @@ func (a *Adoption) window(path, name string, names map[string]bool, f fitted, zo
 	case f.short > clockChange || f.over > clockChange:
 		a.lose(path, "it does not last equally long each time: the window takes the shortest, and leaves out up to %s", max(f.short, f.over))
 	case f.short > 0:
-		a.note("window %s ends up to %s early where clocks change", name, f.short)
+		a.note("window %s ends up to %s early on the weekday on which clocks change", name, f.short)
 	case f.over > 0:
-		a.note("window %s is open up to %s longer where clocks change", name, f.over)
+		a.note("window %s is open up to %s longer on the weekday on which clocks change", name, f.over)
 	}
 	for i, p := range f.pieces {
 		called := name
