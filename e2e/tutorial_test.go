@@ -91,6 +91,7 @@ var ofHowto = []shown{
 	{command: "kubectl apply -f quota.yaml", want: `CapacityQuota/train applied`},
 	{command: "springtide quotas", want: `(?m)^train `},
 	{command: "springtide explain quota train", want: `(?s)train.*guaranteed cpu=40`},
+	{command: "springtide explain job train/bert", want: `(?s)Members +[1-9]\d* asked for.*Begins +it does not wait`},
 	{command: "springtide validate -f sale.yaml", want: `(?m)^1 object`},
 	{command: "springtide festival check -f sale.yaml", want: `(?s)^Plan sale.*Demand against supply`},
 	{command: "springtide festival apply -f sale.yaml --approve", want: `FestivalPlan sale applied; approved: true`},
@@ -103,7 +104,8 @@ var ofHowto = []shown{
 }
 
 // TestTutorial is a reader: it types the commands of docs/tutorial.md and docs/howto.md in their order, as the pages have them, fills placeholders
-// from what the commands before printed, and applies the objects that the pages show. At the end it presses Ctrl-C. A command that a page
+// from what the commands before printed, and applies the objects that the pages show. What a page quotes of a command's output is compared with what
+// came: columns, words and order; numbers are free. At the end it presses Ctrl-C. A command that a page
 // shows and the tables above do not hold fails, and so does one that no page shows any more.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
@@ -204,7 +206,8 @@ func (r *reader) meet(c pages.Shown, s *shown) {
 	pattern := regexp.MustCompile(want)
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
 		out, err := r.run(text)
-		if err == nil && pattern.MatchString(out) {
+		missing := pages.Printed(out, c.Output)
+		if err == nil && pattern.MatchString(out) && missing == "" {
 			r.t.Logf("%s: %s\n%s", c, text, out)
 			if s.take != nil {
 				s.take(r, out)
@@ -212,6 +215,9 @@ func (r *reader) meet(c pages.Shown, s *shown) {
 			return
 		}
 		if changes(text) || time.Now().After(deadline) {
+			if missing != "" {
+				r.t.Errorf("%s: the page quotes a line that was not printed, or not in this order:\n%s", c, missing)
+			}
 			r.t.Fatalf("%s: %s: %v\nwant %s, got\n%s", c, text, err, pattern, out)
 		}
 		select {

@@ -110,16 +110,17 @@ var playedBy = map[string]string{
 	"helm uninstall springtide-crds --namespace springtide-system":                                                                                                                          "TestHelm ./deploy",
 	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --set scheduler.partitions=3 --reuse-values":                                                              "TestChartPartitions ./deploy",
 	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --reuse-values":                                                                                           "TestHelm ./deploy",
-	"springtide doctor --prometheus URL":                                   "TestDoctorExamines ./cmd/springtide",
-	"springtide doctor --prometheus http://prometheus.monitoring.svc:9090": "TestDoctorExamines ./cmd/springtide",
-	"springtide uninstall":                                                 "TestUninstallSaysWhatIsLost ./cmd/springtide",
-	"springtide upgrade check":                                             "TestUpgradeCheck ./cmd/springtide",
-	"springtide upgrade check --to 1.37":                                   "TestUpgradeOfKubernetes ./cmd/springtide",
-	"kubectl apply -f my-service.yaml":                                     "TestTutorial ./e2e",
-	"kubectl apply --server-side -k deploy/base":                           "TestOnARealAPIServer ./deploy",
-	"kubectl apply --server-side -k deploy/base/agent":                     "TestOnARealAPIServer ./deploy",
-	"kubectl apply --server-side -k deploy/base/scheduler":                 "TestOnARealAPIServer ./deploy",
-	"springtide-agent --node NODE --kubeconfig FILE --dry-run":             "TestDryRun ./agent/host",
+	"springtide doctor --prometheus URL":                         "TestDoctorExamines ./cmd/springtide",
+	"springtide doctor --prometheus http://127.0.0.1:9090":       "TestDoctorExamines ./cmd/springtide",
+	"kubectl port-forward -n monitoring service/prometheus 9090": "none: kubectl's own verb",
+	"springtide uninstall":                                       "TestUninstallSaysWhatIsLost ./cmd/springtide",
+	"springtide upgrade check":                                   "TestUpgradeCheck ./cmd/springtide",
+	"springtide upgrade check --to 1.37":                         "TestUpgradeOfKubernetes ./cmd/springtide",
+	"kubectl apply -f my-service.yaml":                           "TestTutorial ./e2e",
+	"kubectl apply --server-side -k deploy/base":                 "TestOnARealAPIServer ./deploy",
+	"kubectl apply --server-side -k deploy/base/agent":           "TestOnARealAPIServer ./deploy",
+	"kubectl apply --server-side -k deploy/base/scheduler":       "TestOnARealAPIServer ./deploy",
+	"springtide-agent --node NODE --kubeconfig FILE --dry-run":   "TestDryRun ./agent/host",
 	"make images": "TestRealArchives ./tools/images",
 	"kubectl label namespace springtide-system pod-security.kubernetes.io/enforce=restricted": "TestHelm ./e2e/node",
 	"FULL=1 go test -count=1 -v -timeout 2h -run TestProtocol ./sim/check":                    "none: minutes of processor time and the wider bounds of the same test",
@@ -191,6 +192,9 @@ func TestDocsCommands(t *testing.T) {
 					ran = playDocumented(t, c, w) || ran
 				}
 			}
+			if c.Output != "" && !slices.Contains(readOnTheLab, page) {
+				t.Errorf("%s: no test compares the output that the page quotes: show it on a page of readOnTheLab", c)
+			}
 			if c.Fenced && !ran && !slices.Contains(readOnTheLab, page) {
 				judgePlayed(t, c, used)
 			}
@@ -199,6 +203,18 @@ func TestDocsCommands(t *testing.T) {
 	for text := range playedBy {
 		if !used[text] {
 			t.Errorf("no page shows %q any more, or this test runs it: take it out of playedBy", text)
+		}
+	}
+	for _, page := range readOnTheLab {
+		commands, _ := commandsOf(t, page)
+		quoted := 0
+		for _, c := range commands {
+			if c.Output != "" {
+				quoted++
+			}
+		}
+		if quoted < 5 {
+			t.Errorf("%s quotes the output of %d commands: a reader cannot tell whether what came is right", page, quoted)
 		}
 	}
 	if n < 100 {

@@ -134,8 +134,12 @@ func calendarText(c *v1alpha1.Calendar, t *v1alpha1.TideStatus) string {
 }
 
 func portraitText(p *v1alpha1.PortraitStatus) string {
-	if p == nil {
-		return "none yet"
+	if p == nil || p.PointsNeeded == 0 {
+		text := "none yet: no sample of its history was read"
+		if p != nil && p.LastError != "" {
+			text += "; the last read that failed: " + p.LastError
+		}
+		return text
 	}
 	var parts []string
 	if p.Class != "" {

@@ -13,7 +13,8 @@ import (
 func TestPortraitText(t *testing.T) {
 	ready := metav1.NewTime(time.Date(2026, 6, 2, 19, 0, 0, 0, time.UTC))
 	for want, p := range map[string]*v1alpha1.PortraitStatus{
-		"none yet": nil,
+		"none yet: no sample of its history was read": nil,
+		"none yet: no sample of its history was read; the last read that failed: 2026-06-01T12:00:00Z: the metrics source does not answer": {LastError: "2026-06-01T12:00:00Z: the metrics source does not answer"},
 		"class new; of requests, quality 30 %, 200 points where a forecast needs 576; 3 gaps; forecasts from " + stamp(&ready) +
 			"; too young for a season; the last read that failed: 2026-06-01T12:00:00Z: connection refused": {Class: "new", Signal: "requests", QualityPercent: 30, Points: 200, PointsNeeded: 576,
 			Gaps: 3, ReadyTime: &ready, Note: "too young for a season", LastError: "2026-06-01T12:00:00Z: connection refused"},

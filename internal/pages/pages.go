@@ -17,6 +17,9 @@ type Shown struct {
 	Text string
 	// Fenced says that it stands in a block of its own, so that it must be understood. In running text only what begins with a known program counts.
 	Fenced bool
+	// Output is what the page says that a command prints: a block of language text after it. A block that begins with a line "$ COMMAND" is that command's,
+	// and every other one that of the command before it.
+	Output string
 }
 
 func (s Shown) String() string { return fmt.Sprintf("%s:%d: %s", s.Page, s.Line, s.Text) }
@@ -35,16 +38,30 @@ func Read(root, page string, known func(line string) bool) (commands, examples [
 	if err != nil {
 		return nil, nil, err
 	}
-	lang, inside, pending, begin := "", false, "", 0
+	lang, inside, pending, begin, of := "", false, "", 0, -1
 	for i, line := range strings.Split(string(text), "\n") {
 		if m := fence.FindStringSubmatch(line); m != nil {
 			inside, lang = !inside, m[1]
-			if inside && lang == "yaml" {
+			switch {
+			case inside && lang == "yaml":
 				examples = append(examples, Shown{Page: page, Line: i + 1})
+			case inside && lang == "text":
+				of = len(commands) - 1
 			}
 			continue
 		}
 		switch {
+		case inside && lang == "text":
+			if command, named := strings.CutPrefix(line, "$ "); named {
+				of = slices.IndexFunc(commands, func(c Shown) bool { return c.Text == command && c.Output == "" })
+				if of < 0 {
+					return nil, nil, fmt.Errorf("%s:%d: no command %q before it has no output yet", page, i+1, command)
+				}
+				continue
+			}
+			if of >= 0 {
+				commands[of].Output += line + "\n"
+			}
 		case inside && lang == "yaml":
 			examples[len(examples)-1].Text += line + "\n"
 		case inside && slices.Contains([]string{"", "sh", "bash", "shell"}, lang):
@@ -58,7 +75,7 @@ func Read(root, page string, known func(line string) bool) (commands, examples [
 			}
 			line, pending = pending+line, ""
 			if line != "" && !strings.HasPrefix(line, "#") && (lang != "" || known(line)) {
-				commands = append(commands, Shown{page, begin, line, true})
+				commands = append(commands, Shown{Page: page, Line: begin, Text: line, Fenced: true})
 			}
 		case !inside:
 			for _, m := range span.FindAllStringSubmatch(line, -1) {
@@ -69,6 +86,36 @@ func Read(root, page string, known func(line string) bool) (commands, examples [
 		}
 	}
 	return commands, examples, nil
+}
+
+// Printed compares what a page quotes with what a command printed: each quoted line stands in the output, in the same order. Columns may be wider or narrower,
+// any number stands for any other, and … stands for any text. It returns the first quoted line that is not there; empty when all are.
+func Printed(output, quoted string) string {
+	lines := strings.Split(output, "\n")
+	for line := range strings.Lines(quoted) {
+		pattern := quotedLine(line)
+		if pattern == nil {
+			continue // an empty line
+		}
+		i := slices.IndexFunc(lines, func(l string) bool { return pattern.MatchString(strings.Join(strings.Fields(l), " ")) })
+		if i < 0 {
+			return strings.TrimSpace(line)
+		}
+		lines = lines[i+1:]
+	}
+	return ""
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// quotedLine is what a quoted line stands for; nil for an empty one.
+func quotedLine(line string) *regexp.Regexp {
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return nil
+	}
+	text := digits.ReplaceAllString(regexp.QuoteMeta(strings.Join(words, " ")), `\d+`)
+	return regexp.MustCompile("^" + strings.ReplaceAll(text, "…", ".*") + "$")
 }
 
 // Words splits a command as a shell does, without the variables that are set before it.
