@@ -315,7 +315,7 @@ func (a *Agent) record(entries []Entry) {
 func (a *Agent) remember(f *Facts) (*Facts, error) {
 	if f == nil {
 		if a.lastFacts == nil {
-			old, err := LoadFacts(a.o.Roots.State)
+			old, err := LoadFacts(a.o.Roots.State, a.o.Node)
 			if err != nil {
 				return nil, err
 			}

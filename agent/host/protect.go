@@ -115,6 +115,11 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 		}
 		if g.share = f.Share.UID; g.charged == nil {
 			g.charged = slices.Clone(f.Share.Status.Evictions)
+			for i := range g.charged { // the clock may have been ahead when it was written: it would count for ever
+				if e := &g.charged[i]; e.Time.After(now) {
+					e.Time = metav1.NewTime(now)
+				}
+			}
 		}
 	}
 	facts, judged := map[string]*PodFacts{}, map[string]string{}

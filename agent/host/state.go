@@ -46,8 +46,8 @@ func replace(path string, data []byte) error {
 	return os.Rename(fresh, path)
 }
 
-// LoadFacts reads what was kept; nil where there is nothing.
-func LoadFacts(dir string) (*Facts, error) {
+// LoadFacts reads what was kept of a node; nil where there is nothing. A directory may come from another machine, with the image of its disk.
+func LoadFacts(dir, node string) (*Facts, error) {
 	data, err := os.ReadFile(filepath.Join(dir, factsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -58,6 +58,9 @@ func LoadFacts(dir string) (*Facts, error) {
 	var f Facts
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("read the last share: %w", err)
+	}
+	if f.Node.Name != node {
+		return nil, fmt.Errorf("read the last share: %s is of node %q, and this is node %q: nothing of it is enforced until the API server answers", filepath.Join(dir, factsFile), f.Node.Name, node)
 	}
 	return &f, nil
 }
@@ -78,17 +81,24 @@ type journal struct {
 	path string
 	size int64
 	file *os.File
+	// torn: the last line was not written whole. The next entry begins a line of its own, so that it is not lost with it.
+	torn bool
 }
 
 func openJournal(dir string) (*journal, error) {
 	j := &journal{path: filepath.Join(dir, journalFile)}
-	f, err := os.OpenFile(j.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(j.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	info, err := f.Stat()
+	if err == nil && info.Size() > 0 { // a crash may have cut the last line
+		last := make([]byte, 1)
+		_, err = f.ReadAt(last, info.Size()-1)
+		j.torn = last[0] != '\n'
+	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, fmt.Errorf("open the journal: %w", errors.Join(err, f.Close()))
 	}
 	j.file, j.size = f, info.Size()
 	return j, nil
@@ -114,10 +124,16 @@ func (j *journal) append(entries []Entry) error {
 		if err != nil {
 			return fmt.Errorf("turn the journal over: %w", err)
 		}
-		j.file, j.size = f, 0
+		j.file, j.size, j.torn = f, 0, false
+	}
+	if j.torn {
+		lines = append([]byte{'\n'}, lines...)
 	}
 	n, err := j.file.Write(lines)
 	j.size += int64(n)
+	if n > 0 {
+		j.torn = lines[n-1] != '\n'
+	}
 	if err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
