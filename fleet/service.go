@@ -163,9 +163,9 @@ type Service struct {
 	// SetToZero names who set spec.replicas of the target to 0; empty while it is not 0, or Springtide set it. As under a HorizontalPodAutoscaler the target
 	// stays there until another number is set: it was switched off, or another controller runs its pods.
 	SetToZero string
-	// ForeignWriter names another manager that wrote spec.replicas since our last write.
+	// ForeignWriter names another manager that wrote what Springtide sets since our last write: see [Service.Sets].
 	ForeignWriter string
-	// Takeovers are how often it took spec.replicas back.
+	// Takeovers are how often it took that back.
 	Takeovers Takeovers
 	// PodsRefused says why pods of the target cannot be made, by its own condition; empty where they can.
 	PodsRefused string
@@ -222,7 +222,15 @@ func (t Takeovers) Fight(at time.Time) bool {
 	return t.Count >= takeoversFight && at.Sub(t.Last) < takeoversCalm
 }
 
-// Contested reports whether another writer owns spec.replicas and fights for it.
+// Sets names the field by which Springtide scales the service, and in whose manifest it may stand.
+func (s *Service) Sets() (field, of string) {
+	if s.Actuation == ByHPAFloor {
+		return "minReplicas", "the HorizontalPodAutoscaler"
+	}
+	return "spec.replicas", "the target"
+}
+
+// Contested reports whether another writer owns what Springtide sets and fights for it.
 func (s *Service) Contested(at time.Time) bool {
 	return s.ForeignWriter != "" && s.ForeignWriter == s.Takeovers.By && s.Takeovers.Fight(at)
 }

@@ -57,8 +57,9 @@ func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 		return "freeze: " + s.Frozen
 	case !svc.Mode.Acts():
 		return fmt.Sprintf("mode %s", svc.Mode)
-	case svc.Actuation == fleet.ByScale && svc.Contested(s.At):
-		return fmt.Sprintf("%s writes spec.replicas of the target, and took it back %d times within an hour", svc.ForeignWriter, svc.Takeovers.Count)
+	case svc.Contested(s.At):
+		field, of := svc.Sets()
+		return fmt.Sprintf("%s writes %s of %s, and took it back %d times within an hour", svc.ForeignWriter, field, of, svc.Takeovers.Count)
 	case in && !s.Watching(m.in.Options.Window):
 		return heldNewLeader
 	case in && !t.DataFresh && !t.LiveAlone:

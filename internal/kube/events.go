@@ -179,7 +179,8 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventContested, contested(s))
 		}
 		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
-			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote spec.replicas of the target: remove replicas from its manifest, or set spec.mode to Observe", s.ForeignWriter)
+			field, of := s.Sets()
+			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote %s of %s: remove %s from its manifest, or set spec.mode to Observe", s.ForeignWriter, field, of, field)
 		}
 	}
 	c.tellRefused(r)

@@ -292,7 +292,8 @@ func (v *serviceView) able(c *conditions) {
 	case v.svc.PodsRefused != "":
 		c.set(kind, metav1.ConditionFalse, "PodsRefused", "the API server refuses pods of the target: "+v.svc.PodsRefused+"; to fix: raise the quota or limit that the text names, or correct the pod template")
 	case v.svc.ForeignWriter != "":
-		c.set(kind, metav1.ConditionTrue, "ForeignWriter", v.svc.ForeignWriter+" wrote spec.replicas of the target: remove replicas from its manifest")
+		field, of := v.svc.Sets()
+		c.set(kind, metav1.ConditionTrue, "ForeignWriter", fmt.Sprintf("%s wrote %s of %s: remove %s from its manifest", v.svc.ForeignWriter, field, of, field))
 	case v.held != "":
 		c.set(kind, metav1.ConditionTrue, "Held", "a change waits: "+v.held)
 	default:
@@ -302,8 +303,9 @@ func (v *serviceView) able(c *conditions) {
 
 // contested says that another writer takes spec.replicas back, and what to do.
 func contested(s *fleet.Service) string {
-	return fmt.Sprintf("%s took spec.replicas of the target back %d times within an hour: nothing is scaled until it leaves them alone; to fix: remove replicas from its manifest, or set spec.mode to Observe",
-		s.ForeignWriter, s.Takeovers.Count)
+	field, of := s.Sets()
+	return fmt.Sprintf("%s took %s of %s back %d times within an hour: nothing is scaled until it leaves them alone; to fix: remove %s from its manifest, or set spec.mode to Observe",
+		s.ForeignWriter, field, of, s.Takeovers.Count, field)
 }
 
 // active says whether the signals that sizing needs are there.
