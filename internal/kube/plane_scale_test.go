@@ -207,6 +207,59 @@ func TestPlaneContested(t *testing.T) {
 	until(t, "the end of the fight", func() bool { s := p.snapshot(t); return !s.Service(svc).Contested(s.At) })
 }
 
+// TestPlaneFloorContested: a GitOps controller applies minReplicas with force after each of our writes. After the third time it counts as a fight, and what
+// is given back is what it wrote last.
+func TestPlaneFloorContested(t *testing.T) {
+	p := newPlane(t)
+	lead(t, p)
+	id := "gitfloor-" + rand.String(5)
+	svc := p.app(t, id, 2, "HPAFloor")
+	h := autoscaler(id, id)
+	h.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
+	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the HPA", func() bool { x := p.snapshot(t).Service(svc); return x.HPA != nil && x.Blocked == "" })
+	for round := int32(1); round <= 3; round++ {
+		s := p.snapshot(t)
+		if got := s.Service(svc); got.Contested(s.At) {
+			t.Fatalf("before round %d it is a fight already: %+v", round, got.Takeovers)
+		}
+		plan := planner.Plan{Raises: []planner.Scale{{Service: svc, Target: fleet.Name{Namespace: "default", Name: id}, Kind: "HorizontalPodAutoscaler",
+			By: fleet.ByHPAFloor, From: s.Service(svc).HPA.Min, To: 12}}, Targets: []hpa.Target{{Service: svc, Replicas: 12, DataFresh: true}}}
+		p.must(t, plan)
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &plan, Receipt: &loop.Receipt{Results: []loop.Result{{Action: planner.ActionScale, Subject: string(svc), Outcome: loop.Done}}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1100 * time.Millisecond) // stamps of the API server are whole seconds
+		body := fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q},"spec":{"minReplicas":%d}}`, id, 3+round)
+		if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Patch(t.Context(), id, types.ApplyPatchType, []byte(body),
+			metav1.PatchOptions{FieldManager: "argocd-controller", Force: ptr(true)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		until(t, "the takeover", func() bool {
+			now := p.snapshot(t).Service(svc)
+			return now.ForeignWriter == "argocd-controller" && now.Takeovers.Count == round
+		})
+		s = p.snapshot(t)
+		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the count in the snapshot", func() bool { return p.snapshot(t).Service(svc).Takeovers.Count == round })
+	}
+	if s := p.snapshot(t); !s.Service(svc).Contested(s.At) {
+		t.Errorf("after three rounds it is no fight: %+v", s.Service(svc).Takeovers)
+	}
+	if err := p.GiveBack(t.Context(), fleet.Name{Namespace: "default", Name: id}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), id, metav1.GetOptions{})
+	if err != nil || *got.Spec.MinReplicas != 6 || len(got.Annotations) != 0 {
+		t.Errorf("given back: minReplicas %d, annotations %v (%v); want the 6 that its owner wrote last", *got.Spec.MinReplicas, got.Annotations, err)
+	}
+}
+
 // TestPlaneSetToZero: what kubectl scale sets to 0 after one of our writes stays there, and is scaled again once another number was set.
 func TestPlaneSetToZero(t *testing.T) {
 	p := newPlane(t)

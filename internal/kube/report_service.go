@@ -329,7 +329,11 @@ func (v *serviceView) limited(c *conditions) {
 	case v.target == nil || v.svc.Blocked != "":
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.target.Limited != "":
-		c.set(kind, metav1.ConditionTrue, camel(v.target.Limited), fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited, v.target.Replicas))
+		text := fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited, v.target.Replicas)
+		if h := v.svc.HPA; v.svc.Actuation == fleet.ByHPAFloor && h != nil && h.Max < v.svc.Max && v.target.Limited == hpa.LimitedMax {
+			text += fmt.Sprintf("; the HorizontalPodAutoscaler %s has maxReplicas %d, below the %d of the service: to fix, raise it", h.Name, h.Max, v.svc.Max)
+		}
+		c.set(kind, metav1.ConditionTrue, camel(v.target.Limited), text)
 	default:
 		c.set(kind, metav1.ConditionFalse, reasonWithin, "no bound cuts the target")
 	}

@@ -216,6 +216,16 @@ func TestReportServiceConditions(t *testing.T) {
 			svc := &r.Snapshot.Services[0]
 			svc.ForeignWriter, svc.Takeovers = "argocd-controller", fleet.Takeovers{By: "argocd-controller", Count: 3, Last: r.Snapshot.At}
 		}, "AbleToScale", "False/Contested", "argocd-controller took spec.replicas of the target back 3 times"},
+		{"another manager keeps writing the floor", func(r *loop.Report) {
+			svc := &r.Snapshot.Services[0]
+			svc.Actuation, svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}
+			svc.ForeignWriter, svc.Takeovers = "argocd-controller", fleet.Takeovers{By: "argocd-controller", Count: 3, Last: r.Snapshot.At}
+		}, "AbleToScale", "False/Contested", "argocd-controller took minReplicas of the HorizontalPodAutoscaler back 3 times"},
+		{"the HPA ends below the service", func(r *loop.Report) {
+			svc := &r.Snapshot.Services[0]
+			svc.Actuation, svc.HPA, svc.Max = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}, 50
+			r.Plan.Targets[0].Limited, r.Plan.Targets[0].Wanted, r.Plan.Targets[0].Replicas = hpa.LimitedMax, 20, 10
+		}, "ScalingLimited", "True/MaxReplicas", "the HorizontalPodAutoscaler cart has maxReplicas 10, below the 50 of the service"},
 		{"set to 0", func(r *loop.Report) { r.Snapshot.Services[0].SetToZero = "kubectl" }, "AbleToScale", "False/SetToZero", "kubectl set spec.replicas of the target to 0"},
 		{"held back", func(r *loop.Report) {
 			r.Plan.Withheld = []planner.Withheld{{Subject: "service shop/cart", By: "stale metrics"}}

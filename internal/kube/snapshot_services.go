@@ -61,8 +61,8 @@ func (a *assembly) addServices() {
 		}
 		if h := hpas[f.facts.key]; len(h) == 1 {
 			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
-			if s.Actuation == fleet.ByHPAFloor && s.HPA.Min == 0 {
-				s.SetToZero = "" // this HPA scales to 0 and back by itself
+			if s.Actuation == fleet.ByHPAFloor {
+				a.observeFloor(&s, f, h[0])
 			}
 		}
 		if v := vpas[f.facts.key]; len(v) > 0 {
@@ -112,11 +112,26 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 		s.SetToZero = zeroBy(w.writers, s.Min > 0 || !f.facts.scaled.IsZero())
 	}
 	if s.Actuation == fleet.ByScale && !f.facts.scaled.IsZero() {
-		by := foreignWriter(w.writers)
-		s.ForeignWriter = by.manager
-		if by.manager != "" {
-			s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.header, "status.lastScaleTime", f.facts.scaled))
-		}
+		a.takenBack(s, f, w.writers)
+	}
+}
+
+// observeFloor reads who else writes the floor of an HPA. One that scales to 0 comes back by itself.
+func (a *assembly) observeFloor(s *fleet.Service, f *ownService, h *scalerFacts) {
+	if h.min == 0 {
+		s.SetToZero = ""
+	}
+	if h.adopted.OK && !f.facts.scaled.IsZero() {
+		a.takenBack(s, f, h.writers)
+	}
+}
+
+// takenBack counts a write of another manager over what Springtide had set.
+func (a *assembly) takenBack(s *fleet.Service, f *ownService, writers []replicaWriter) {
+	by := foreignWriter(writers)
+	s.ForeignWriter = by.manager
+	if by.manager != "" {
+		s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.header, "status.lastScaleTime", f.facts.scaled))
 	}
 }
 

@@ -286,6 +286,34 @@ func TestForeignWriter(t *testing.T) {
 	}
 }
 
+// What is given back of an HPA is the newest that its owner wants: what another manager wrote over our floor, else what stood there before it.
+func TestOwnMinReplicas(t *testing.T) {
+	by := func(managers ...string) (out []metav1.ManagedFieldsEntry) {
+		for _, m := range managers {
+			out = append(out, metav1.ManagedFieldsEntry{Manager: m, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:minReplicas":{}}}`)})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name   string
+		fields []metav1.ManagedFieldsEntry
+		want   int32
+	}{
+		{"our floor stands", by("springtide"), 3},
+		{"Argo CD wrote over it", by("argocd-controller"), 9},
+		{"kubectl edit", by("kubectl-edit"), 9},
+		{"both agree", by("springtide", "helm"), 3},
+		{"no owner is known", nil, 3},
+		{"another field of it", []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)}}, 3},
+	} {
+		h := autoscaler("mine", "cart")
+		h.Spec.MinReplicas, h.Annotations, h.ManagedFields = ptr(int32(9)), map[string]string{v1alpha1.AnnotationAdopted: "3"}, c.fields
+		if got := newHPAFacts(h).adopted; !got.OK || got.Value != c.want {
+			t.Errorf("%s: its owner wants %d, want %d", c.name, got.Value, c.want)
+		}
+	}
+}
+
 // A target that another writer set to 0 was switched off, or another controller runs its pods; at a 0 that Springtide set its load goes on deciding.
 func TestSetToZero(t *testing.T) {
 	by := func(manager, sub string) []metav1.ManagedFieldsEntry {

@@ -151,8 +151,10 @@ type scalerFacts struct {
 	header
 	target   targetKey
 	min, max int32
-	// adopted is the minReplicas that the HPA had before we raised it.
+	// adopted is the minReplicas that its owner wants of an HPA whose floor we raised.
 	adopted fleet.Known[int32]
+	// writers own its minReplicas by the managed fields.
+	writers []replicaWriter
 	// leader is the stamp of the leader that wrote the HPA last.
 	leader leaderStamp
 	// parent names the ScaledObject that made the HPA, whose minReplicas KEDA writes.
@@ -165,7 +167,12 @@ func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
 	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: stampOn(h),
 		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
-		f.adopted = fleet.KnownAt(min(int32(n), h.Spec.MaxReplicas), timeOf(&h.CreationTimestamp)) // more would be refused
+		f.writers = fieldWriters(h.ManagedFields, []string{"spec", "minReplicas"}, "")
+		own := min(int32(n), h.Spec.MaxReplicas) // more would be refused
+		if foreignWriter(f.writers).manager != "" {
+			own = f.min // written over our floor: the newest that its owner wants
+		}
+		f.adopted = fleet.KnownAt(own, timeOf(&h.CreationTimestamp))
 	}
 	if owner := metav1.GetControllerOf(h); owner != nil && owner.Kind == "ScaledObject" {
 		f.parent = owner.Name
