@@ -5,8 +5,8 @@ const (
 	EventScaled                = "Scaled"                // the replicas of the target, or the floor of its HorizontalPodAutoscaler, were changed
 	EventScaleFailed           = "ScaleFailed"           // the change of the replicas failed; it is planned again in the next cycle
 	EventWouldScale            = "WouldScale"            // mode Recommend: the change that mode Auto would have made
-	EventForeignWriter         = "ForeignWriter"         // another component writes spec.replicas of the target
-	EventContested             = "Contested"             // another component keeps taking spec.replicas of the target back, so it is not scaled
+	EventForeignWriter         = "ForeignWriter"         // another component writes spec.replicas of the target, or minReplicas of the HPA
+	EventContested             = "Contested"             // another component keeps taking spec.replicas or minReplicas back, so the service is not scaled
 	EventStayed                = "LeaverStayed"          // a scale-in took other pods than those that were marked to go
 	EventResized               = "Resized"               // the requests of the target were changed
 	EventResizeFailed          = "ResizeFailed"          // the change of the requests failed
