@@ -574,3 +574,32 @@ func TestClocksThatDiffer(t *testing.T) {
 		})
 	}
 }
+
+// TestAGraceOfHours: a pod waits for the one victim that it took, as with kube-scheduler, however long that may take to end: another victim would be no sooner
+// gone. Its grace may be a number beyond all times.
+func TestAGraceOfHours(t *testing.T) {
+	for _, grace := range []int64{0, 30, 600, 3600, 86400, 1<<63 - 1} {
+		p := newPlay(t)
+		var evicted []string
+		p.c.preempt.evict = func(o *corev1.Pod, answered func(error)) {
+			evicted = append(evicted, o.Name)
+			answered(nil)
+			p.changed(o.Name, func(o *corev1.Pod) {
+				o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &metav1.Time{Time: p.now}, &grace
+			})
+		}
+		for i := range 6 {
+			n := fmt.Sprint("n", i)
+			p.node(n, "4")
+			p.runs("low-"+n, "4", n, online(1), func(o *corev1.Pod) { o.Spec.TerminationGracePeriodSeconds = &grace })
+		}
+		p.pod("x", "4", online(9))
+		p.settle()
+		p.passes(int(min(grace, 900)) + 50)
+		if !slices.Equal(evicted, []string{"low-n0"}) {
+			t.Errorf("a grace of %d s: evicted %v, want one pod", grace, evicted)
+		}
+		p.c.podGone("pod-low-n0")
+		p.wants(fmt.Sprintf("a grace of %d s, it is gone", grace), map[string]string{"x": "n0"})
+	}
+}

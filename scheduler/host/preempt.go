@@ -1269,14 +1269,15 @@ func (x *preemption) lateness(c *core, now time.Time) {
 	maps.DeleteFunc(x.nothing, func(_ queue.Key, v vainly) bool { return now.After(v.until.Add(time.Hour)) })
 }
 
-// isLate reports whether a pod that leaves should be gone by now, or has minutes left.
+// isLate reports whether a pod that leaves should be gone by now, or has minutes left. A victim with minutes left is waited for: no other one is sooner gone, and
+// to give it up would take one pod after another.
 func (x *preemption) isLate(o *corev1.Pod, now time.Time) bool {
 	grace := graceOf(o)
 	if s := o.DeletionGracePeriodSeconds; s != nil {
-		grace = time.Duration(*s) * time.Second
+		grace = seconds(*s)
 	}
 	end := x.leaving[o.UID].Add(grace)
-	return now.After(end.Add(patience)) || end.After(now.Add(refusals))
+	return now.After(end.Add(patience)) || x.takenBy[o.UID] == nil && end.After(now.Add(refusals))
 }
 
 // inVain reports whether all victims that are left were refused in a way that no wait ends: the others are gone, and other victims are looked for.
@@ -1303,9 +1304,14 @@ func (x *preemption) takeBack(c *core, n *nominee) {
 
 func graceOf(o *corev1.Pod) time.Duration {
 	if s := o.Spec.TerminationGracePeriodSeconds; s != nil {
-		return time.Duration(*s) * time.Second
+		return seconds(*s)
 	}
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
+}
+
+// seconds is a number of seconds from outside: of what no duration holds it is a year.
+func seconds(n int64) time.Duration {
+	return time.Duration(min(n, 365*24*60*60)) * time.Second
 }
 
 // setBudget takes a PodDisruptionBudget over.
