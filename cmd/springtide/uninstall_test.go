@@ -202,8 +202,8 @@ func TestReleaseByMarks(t *testing.T) {
 	if _, err := r.Patch(t.Context(), "mail", types.MergePatchType, []byte(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.run("adopt", "--kind", "scaledobject", "shop/mail", "--take-over")
-	w.run("adopt", "--kind", "scaledobject", "shop/mail", "--take-over") // a second run does not forget it
+	w.run("adopt", "--kind", "scaledobject", "shop/mail", "--take-over", "--accept-lost")
+	w.run("adopt", "--kind", "scaledobject", "shop/mail", "--take-over", "--accept-lost") // a second run does not forget it
 	if got := w.run("release", "shop/mail"); !strings.Contains(got, "ScaledObject shop/mail stays paused, as its owner had it") {
 		t.Errorf("release of what its owner had paused:\n%s", got)
 	}
