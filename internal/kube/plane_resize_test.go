@@ -32,7 +32,11 @@ func (p *plane) setRequestsMode(t *testing.T, id, mode string) {
 
 func (p *plane) resizeOf(t *testing.T, svc fleet.ServiceID, memory fleet.Bytes, pods ...planner.PodRef) planner.Resize {
 	s := p.snapshot(t).Service(svc)
-	r := planner.Resize{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.RequestsMode, From: s.Request, To: s.Request, Pods: pods}
+	r := planner.Resize{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.RequestsMode, From: s.Request, Pods: pods}
+	if s.RequestsMode == fleet.RequestsRecreate {
+		r.From = s.Template
+	}
+	r.To = r.From
 	r.To.Memory = memory
 	return r
 }
@@ -71,7 +75,7 @@ func TestPlaneResize(t *testing.T) {
 	until(t, "the change with the right", func() bool {
 		return p.apply(t, planner.Plan{Resizes: []planner.Resize{change}}).Results[0].Outcome == loop.Done
 	})
-	if got := p.snapshot(t).Service(svc).Request.Memory; got != 4*fleet.GiB {
+	if got := p.snapshot(t).Service(svc).Template.Memory; got != 4*fleet.GiB {
 		t.Fatalf("the next snapshot says %d bytes", got)
 	}
 	until(t, "the rollout to begin", func() bool {
