@@ -291,7 +291,7 @@ func apply(t *testing.T, dyn dynamic.Interface, mapper meta.RESTMapper, doc []by
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 300 {
+	for range 1200 { // policies take effect within seconds, on a machine that builds at the same time within a minute
 		if done() {
 			return
 		}
