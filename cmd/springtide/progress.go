@@ -77,7 +77,10 @@ func (p *progress) show(now time.Time) {
 		return
 	}
 	text := fmt.Sprintf("%d of %d %s", p.done, p.total, p.things)
-	if p.total == 0 {
+	switch {
+	case p.total == 0 && p.done == 0:
+		text = fmt.Sprintf("no %s yet", p.things)
+	case p.total == 0:
 		text = fmt.Sprintf("%d %s", p.done, p.things)
 	}
 	text = fmt.Sprintf("%s, %v", text, now.Sub(p.begin).Round(time.Second))

@@ -24,10 +24,12 @@ func TestProgress(t *testing.T) {
 	p.show(long.Add(time.Second))
 	p.at(4, 0)
 	p.show(long.Add(progressEvery))
-	p.at(10, 10)
+	p.at(0, 0)
 	p.show(long.Add(2 * progressEvery))
+	p.at(10, 10)
+	p.show(long.Add(3 * progressEvery))
 	p.end()
-	if got := out.String(); got != "2 of 10 series, 1s\n4 series, 1m1s\n" {
+	if got := out.String(); got != "2 of 10 series, 1s\n4 series, 1m1s\nno series yet, 2m1s\n" {
 		t.Errorf("%q", got)
 	}
 }
