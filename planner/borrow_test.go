@@ -281,6 +281,8 @@ func TestTaintedMachinesAreNotBorrowed(t *testing.T) {
 		w.s.Nodes[3].Ready, w.s.Nodes[4].Repels = false, repels
 		return w
 	}
+	leaves := ahead()
+	leaves.s.Nodes[4].Leaving = "the taint karpenter.sh/disrupted:NoSchedule"
 	begun := func(w *world) string {
 		out := ""
 		for _, x := range made(w.input()).Moves {
@@ -301,6 +303,7 @@ func TestTaintedMachinesAreNotBorrowed(t *testing.T) {
 		{"what is emptied comes", ahead(), ""},
 		{"what is emptied comes, for another pool it would not", ahead("other"), ""},
 		{"what is emptied is no room any more", ahead("online"), "m05 "},
+		{"what is emptied is about to leave", leaves, "m05 "},
 	} {
 		if got := begun(c.w); got != c.want {
 			t.Errorf("%s: borrowed is %q, want %q", c.name, got, c.want)

@@ -295,7 +295,7 @@ func TestWhatIsAskedForLaterMayWait(t *testing.T) {
 	}
 }
 
-// Machines that are not ready, or about to leave, come home last, though nobody works there, and what they would bring stays short.
+// Machines that are not ready, or about to leave, come home last, though nothing runs there, and what they would bring stays short.
 func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
 	for _, c := range []struct {
 		name  string

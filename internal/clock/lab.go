@@ -2,7 +2,6 @@ package clock
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 )
 
@@ -23,7 +22,7 @@ func Watch(ctx context.Context, address string) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ask(ctx, http.MethodGet, fmt.Sprintf("%s?have=%d", NowPath, 0), nil); err != nil {
+	if err := r.ask(ctx, http.MethodGet, NowPath+"?have=0", nil); err != nil {
 		return nil, err
 	}
 	return r, nil

@@ -139,7 +139,7 @@ func TestACheckEndsTheReading(t *testing.T) {
 	}
 }
 
-// A series whose step changes is told from one that lacks values, and from one whose values come a little late.
+// A series whose step changes is no series that lacks values, and none whose values come a little late.
 func TestMixedSteps(t *testing.T) {
 	points := func(gaps ...int64) (g Group) {
 		at := int64(0)

@@ -19,9 +19,7 @@ func podRequests(spec *corev1.PodSpec) fleet.Resources {
 
 // requestsOf is what the scheduler counts for a pod that is there, the pod itself included.
 func requestsOf(p *corev1.Pod) fleet.Resources {
-	r := facts.Resources(facts.RequestsOf(p))
-	r.Pods = 1
-	return r
+	return facts.Resources(facts.RequestsOf(p)).OnePod()
 }
 
 // cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has. What starts before them has ended.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
@@ -11,48 +12,58 @@ import (
 func (a *assembly) addRequests() {
 	for i := range a.s.Services {
 		s := &a.s.Services[i]
+		a.asked = a.asked[:0]
+		for k := range s.Pods {
+			a.asked = asksOf(a.asked, &s.Pods[k])
+		}
 		s.Template = s.Request
-		s.Request = a.middle(s.Request, s.Pods)
+		s.Request = middle(s.Request, a.asked)
 	}
 	if len(a.s.Jobs) == 0 {
 		return
 	}
-	pods := map[memberRef][]fleet.Pod{}
+	asked := map[memberRef][]fleet.Resources{}
 	for i := range a.s.Pods {
 		if p := &a.s.Pods[i]; p.Job != "" {
 			ref := memberRef{p.Job, p.Role}
-			pods[ref] = append(pods[ref], *p)
+			asked[ref] = asksOf(asked[ref], p)
 		}
 	}
 	for i := range a.s.Jobs {
 		j := &a.s.Jobs[i]
 		for k := range j.Members {
 			m := &j.Members[k]
-			m.Request = a.middle(m.Request, pods[memberRef{j.ID, m.Role}])
+			m.Request = middle(m.Request, asked[memberRef{j.ID, m.Role}])
 		}
 	}
 }
 
-// middle is the median of what pods of the newest revision ask for, of each amount by itself: one pod that was resized by hand is no measure of the next one.
-func (a *assembly) middle(template fleet.Resources, pods []fleet.Pod) fleet.Resources {
-	asked := a.asked[:0]
-	for i := range pods {
-		if p := &pods[i]; p.CurrentRevision && !p.Deleting {
-			asked = append(asked, p.Requests)
-		}
+// asksOf adds what a pod asks for, where it is of the newest revision and stays.
+func asksOf(asked []fleet.Resources, p *fleet.Pod) []fleet.Resources {
+	if !p.CurrentRevision || p.Deleting {
+		return asked
 	}
-	a.asked = asked
+	return append(asked, p.Requests)
+}
+
+// middle is the median of what pods ask for, of each amount by itself: one pod that was resized by hand is no measure of the next one. The order of asked changes.
+func middle(template fleet.Resources, asked []fleet.Resources) fleet.Resources {
 	if len(asked) == 0 {
 		return template
 	}
-	of := func(amount func(*fleet.Resources) int64) int64 {
-		slices.SortFunc(asked, func(x, y fleet.Resources) int { return int(min(max(amount(&x)-amount(&y), -1), 1)) })
-		return amount(&asked[len(asked)/2])
+	// Nearly always all are equal, and this runs for each workload in each cycle.
+	if !slices.ContainsFunc(asked, func(r fleet.Resources) bool { return r != asked[0] }) {
+		return asked[0]
 	}
 	return fleet.Resources{
-		CPU:    fleet.MilliCPU(of(func(r *fleet.Resources) int64 { return int64(r.CPU) })),
-		Memory: fleet.Bytes(of(func(r *fleet.Resources) int64 { return int64(r.Memory) })),
-		GPU:    of(func(r *fleet.Resources) int64 { return r.GPU }),
-		Pods:   of(func(r *fleet.Resources) int64 { return r.Pods }),
+		CPU:    medianOf(asked, func(r *fleet.Resources) fleet.MilliCPU { return r.CPU }),
+		Memory: medianOf(asked, func(r *fleet.Resources) fleet.Bytes { return r.Memory }),
+		GPU:    medianOf(asked, func(r *fleet.Resources) int64 { return r.GPU }),
+		Pods:   medianOf(asked, func(r *fleet.Resources) int64 { return r.Pods }),
 	}
+}
+
+func medianOf[T cmp.Ordered](list []fleet.Resources, amount func(*fleet.Resources) T) T {
+	slices.SortFunc(list, func(x, y fleet.Resources) int { return cmp.Compare(amount(&x), amount(&y)) })
+	return amount(&list[len(list)/2])
 }

@@ -331,7 +331,7 @@ func TestSetToZero(t *testing.T) {
 		{"restored without managed fields", nil, true, "another component"},
 		{"Springtide, whose minimum was 0", by("springtide", "scale"), true, ""},
 		{"both agree", append(by("springtide", "scale"), by("kubectl", "scale")...), false, ""},
-		{"nobody is known, and 0 is allowed", nil, false, ""},
+		{"no writer is known, and 0 is allowed", nil, false, ""},
 	} {
 		d := deployment("cart", 0)
 		d.ManagedFields = c.fields

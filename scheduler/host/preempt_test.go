@@ -631,7 +631,7 @@ func TestAGangIsRefused(t *testing.T) {
 			p.bound(two, at["g1"])
 			high := p.pod("high", "3", online(10))
 			p.settle()
-			p.c.podGone(high.UID) // nobody wants the room any more
+			p.c.podGone(high.UID) // no pod wants the room any more
 			for range 30 {
 				p.now = p.now.Add(time.Minute)
 				p.c.tick(p.now)

@@ -59,7 +59,7 @@ func TestKueueHasNoVolcanoJobs(t *testing.T) {
 	checkRefusal(t, u, worker("workers"), "", "")
 }
 
-// A member that keeps its size is nobody else's size either.
+// A member that keeps its size needs no other owner.
 func TestAQueueAdmitsStableMembers(t *testing.T) {
 	for file, part := range map[string]string{"mpijob": "launcher", "raycluster": "head", "pytorchjob": "master"} {
 		u := load(t, file)

@@ -26,6 +26,7 @@ func TestDoorBegin(t *testing.T) {
 		{"name taken", func(s *fleet.Snapshot) { s.Loans[0].ID = "l2" }, nil, "a loan of this name exists"},
 		{"node gone", func(s *fleet.Snapshot) { s.Nodes[1].ID = "u9" }, nil, "node n2 is gone"},
 		{"node not ready", func(s *fleet.Snapshot) { s.Nodes[1].Ready = false }, nil, "not ready"},
+		{"node about to leave", func(s *fleet.Snapshot) { s.Nodes[1].Leaving = "the taint karpenter.sh/disrupted:NoSchedule" }, nil, "node n2 is about to leave: the taint karpenter.sh/disrupted"},
 		{"another home", func(s *fleet.Snapshot) { s.Nodes[1].Pool = "batch" }, nil, `at home in pool "batch"`},
 		{"the pool no longer acts", func(s *fleet.Snapshot) { s.Pools[1].Mode = fleet.Recommend }, nil, "mode of pool web is Recommend"},
 		{"a share names the cells", func(s *fleet.Snapshot) {

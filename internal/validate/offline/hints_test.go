@@ -48,7 +48,7 @@ spec:
 // hint is the example at the end of a sentence about what is missing.
 var hint = regexp.MustCompile(`as in (.*)$`)
 
-// TestHintsAreAccepted: whoever takes a required field out and writes what the hint shows has an object that is accepted, for every field of every kind.
+// TestHintsAreAccepted: an object without a required field is accepted once what the hint shows is written, for every field of every kind.
 func TestHintsAreAccepted(t *testing.T) {
 	definitions, err := Definitions()
 	if err != nil {
