@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -102,13 +103,20 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 		return written{}, fmt.Errorf("resize %s: %w", t.facts.What, err)
 	}
 	version, err := a.c.patchCarrier(ctx, t, body)
-	if apierrors.IsInvalid(err) { // the patch's own test failed
-		err = &staleError{err}
+	if failedTest(err) {
+		return written{}, stale("set %s of %s to %d: the object has been modified since it was read", pathOf(p), t.facts.What, j.To)
 	}
 	if err != nil {
 		return written{}, fmt.Errorf("set %s of %s to %d: %w", pathOf(p), t.facts.What, j.To, err)
 	}
 	return written{t.facts.UID, version, t.mirror.sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version), fleet.Ledger{}}, nil
+}
+
+// failedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it does an object that validation refuses, and
+// there alone says what of it was wrong.
+func failedTest(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || len(status.Status().Details.Causes) == 0)
 }
 
 // member reads the carrier of a member's size.

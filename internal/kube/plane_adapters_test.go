@@ -360,9 +360,13 @@ func (w *brought) conflicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, body, metav1.PatchOptions{}); err == nil {
-			t.Errorf("a patch from %s was taken", what)
+		if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, body, metav1.PatchOptions{}); !failedTest(err) {
+			t.Errorf("a patch from %s: %v", what, err)
 		}
+	}
+	wrong := fmt.Appendf(nil, `[{"op":"replace","path":"/%s","value":{}}]`, strings.Join(w.size, "/"))
+	if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, wrong, metav1.PatchOptions{}); err == nil || failedTest(err) {
+		t.Errorf("what validation refuses is no lost race: %v", err)
 	}
 	if got := sizeIn(t, w.get(t), w.size); got != 5 {
 		t.Errorf("size %d, want theirs", got)
