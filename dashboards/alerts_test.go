@@ -65,6 +65,11 @@ var alertCases = map[string][]alertCase{
 			fires: []string{`{kind="CapacityQuota", name="team-a", reason="ParentCycle"}`}, says: "is refused: ParentCycle"},
 		{series: `springtide_object_refused{kind="CapacityQuota",name="team-a",reason="ParentCycle"} 1 1 stale`, at: 6},
 	},
+	"SpringtideSizeHeld": {
+		{series: `springtide_object_held{kind="ElasticJob",namespace="ml",name="train",reason="PodsRefused"} 1x20`, at: 16,
+			fires: []string{`{kind="ElasticJob", namespace="ml", name="train", reason="PodsRefused"}`}, says: "not the size that is decided: PodsRefused"},
+		{series: `springtide_object_held{kind="ElasticService",namespace="shop",name="off",reason="SetToZero"} 1x20`, at: 16},
+	},
 	"SpringtideSourceDown": {
 		{series: `springtide_source_up{source="history"} 1 0x10`, at: 7, fires: []string{`{source="history"}`}, says: "history has been down"},
 		{series: `springtide_source_up{source="history"} 0 0 0 1x10`, at: 7},

@@ -117,6 +117,17 @@ func (a *Access) Whole(side Class) bool {
 	return !slices.ContainsFunc(a.node.AllCells(), func(c int) bool { return a.Side(c) != side })
 }
 
+// Taints reports whether the holder taint must keep online pods off the machine. byCells says that who places the pods of
+// its pool goes by the cells of the share: there the taint is for a machine of which online keeps nothing. On the others it would only bring out who evicts what a taint
+// forbids, as a descheduler does.
+func (a *Access) Taints(byCells bool) bool {
+	if a.Whole(Online) {
+		return false
+	}
+	keeps := slices.ContainsFunc(a.node.AllCells(), func(c int) bool { return a.Side(c) == Online })
+	return !byCells || a.classOf(a.node.Pool) != Online || a.strange() || !keeps
+}
+
 // Borrower is the pool to which parcels are lent that are not on their way back; empty without one.
 func (a *Access) Borrower() PoolID { return a.borrower }
 

@@ -421,6 +421,16 @@ type Job struct {
 	GangTimeout time.Duration
 }
 
+// PodsRefused is the first member of which pods cannot be made; nil where all can.
+func (j *Job) PodsRefused() *Member {
+	for i := range j.Members {
+		if m := &j.Members[i]; m.PodsRefused != "" {
+			return m
+		}
+	}
+	return nil
+}
+
 // GangPhase says how the minimum of a job stands: its gang, which works as a whole or not at all.
 type GangPhase string
 
@@ -469,6 +479,8 @@ type Member struct {
 	Desired, Active, Ending, Remaining int32
 	Request                            Resources
 	Version                            string
+	// PodsRefused says why pods that are asked for cannot be made: a ResourceQuota, a LimitRange or a webhook refuses them. Empty where they can.
+	PodsRefused string
 	// Takeovers are how often another writer undid the size that was written: it wrote another one, or stopped the workload.
 	Takeovers Takeovers
 }

@@ -73,6 +73,12 @@ func (s *Snapshot) ClassOf(id PoolID) Class {
 	return ""
 }
 
+// ByCells reports whether the online pods of a pool are placed by the cells of NodeShares: the bundled scheduler does so, the cluster's own goes by marks of nodes.
+func (s *Snapshot) ByCells(id PoolID) bool {
+	p := s.Pool(id)
+	return p != nil && p.Scheduler != ""
+}
+
 // FromOffline reports whether a loan's parcel is at home in an offline pool. Of a pool that is gone the borrower tells: loans go from one side
 // to the other.
 func (s *Snapshot) FromOffline(l *Loan) bool {

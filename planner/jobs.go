@@ -274,6 +274,9 @@ func (m *maker) scaleJob(st *staff, i int) {
 		return
 	}
 	to := c.size(mem)
+	if mem.PodsRefused != "" && c.want >= c.stay {
+		return // its controller goes on trying, and neither more nor fewer would help
+	}
 	if to == mem.Desired {
 		return
 	}

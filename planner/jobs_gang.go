@@ -99,6 +99,15 @@ func (x *staffing) form(st *staff, head *staff) {
 	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
 		st.note = fmt.Sprintf("its gang gave back what it held, %s: it is tried again at %s", inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
 		st.release()
+	case st.refused() != "" && st.begun():
+		st.enter(fleet.GangForming, now)
+		st.gang.Since = now // time that it cannot use does not count
+		st.hold()
+		st.note = "no room is kept for its gang while " + st.refused()
+	case st.refused() != "":
+		st.enter(fleet.GangWaiting, now)
+		st.release()
+		st.note = "it is not asked for while " + st.refused()
 	case st.begun():
 		st.enter(fleet.GangForming, now)
 		if st.gang.Since.Before(x.m.in.Thawed) {
@@ -125,6 +134,16 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.release()
 		st.note = "waits for room for its whole gang: " + st.short() + x.makeRoom(st, lack)
 	}
+}
+
+// refused says that pods of the gang cannot be made, and why; empty where they can.
+func (st *staff) refused() string {
+	for i := range st.job.Members {
+		if m := &st.job.Members[i]; m.PodsRefused != "" && (gangs(m) || m.Fixed) {
+			return fmt.Sprintf("the API server refuses pods of its %s: %s", m.Role, m.PodsRefused)
+		}
+	}
+	return ""
 }
 
 // timedOut reports whether a gang that forms was given its time. Where pods of it wait for the bundled scheduler, that scheduler measures the time and

@@ -29,8 +29,10 @@ func (x *staffing) tiers() []tier {
 	return out
 }
 
+// holds reports whether a member grows in the tier. One of which pods are refused grows in none.
 func (t tier) holds(st *staff, i int) bool {
-	return st.job.Priority == t.priority && st.job.Members[i].Divisible == t.divisible
+	mem := &st.job.Members[i]
+	return st.job.Priority == t.priority && mem.Divisible == t.divisible && mem.PodsRefused == ""
 }
 
 // below reports whether what the other tier has above its minima gives way to this one.

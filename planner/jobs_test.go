@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,10 +22,12 @@ type yard struct {
 	plan  Plan
 	// broken pods are bound and never run.
 	broken map[fleet.JobID]bool
+	// refused pods are not made.
+	refused map[fleet.JobID]bool
 }
 
 func newYard(home, lent int) *yard {
-	y := &yard{gangs: map[fleet.JobID]fleet.Gang{}, broken: map[fleet.JobID]bool{}}
+	y := &yard{gangs: map[fleet.JobID]fleet.Gang{}, broken: map[fleet.JobID]bool{}, refused: map[fleet.JobID]bool{}}
 	y.s = fleet.Snapshot{At: t0, LeaderEpoch: 1, WatchedSince: t0.Add(-time.Hour), Pools: []fleet.Pool{
 		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto, Budget: wide()}, {ID: "online", Class: fleet.Online, Mode: fleet.Observe, MovesAtOnce: 10, Budget: wide()}}}
 	for i := range home + lent {
@@ -117,6 +120,10 @@ func (y *yard) control(j *fleet.Job, mem *fleet.Member) {
 	})
 	for i := range max(len(mine)-int(mem.Desired), 0) {
 		mine[i].Deleting = true
+	}
+	if mem.PodsRefused = ""; y.refused[j.ID] && len(mine) < int(mem.Desired) {
+		mem.PodsRefused, mem.Active = "exceeded quota: team", int32(len(mine))
+		return
 	}
 	for range max(int(mem.Desired)-len(mine), 0) {
 		y.pod(j, mem, fmt.Sprintf("p-%06d", y.made+1))
@@ -593,6 +600,43 @@ func TestGangRollsBack(t *testing.T) {
 	}
 	if g := y.gang(t, "bad"); g.Phase != fleet.GangWhole || g.Tries != 0 {
 		t.Errorf("%+v", g)
+	}
+}
+
+// Pods that cannot be made get no room, and their job no back-off: it goes on at once when they can. Others have the room meanwhile.
+func TestRefusedPodsHoldNoRoom(t *testing.T) {
+	divisible := member("worker", 60, 0, 2)
+	divisible.Divisible = true
+	for name, workers := range map[string]fleet.Member{"a gang": member("worker", 60, 2, 2), "above its minimum": member("worker", 60, 0, 2), "divisible": divisible} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(2, 0)
+			y.job("bad", workers).Priority = fleet.PriorityHigh
+			y.refused["batch/bad"] = true
+			y.cycle() // it is asked for
+			y.job("good", member("worker", 60, 2, 2))
+			for range 40 {
+				y.cycle()
+			}
+			if got := y.running("batch/good", "worker"); got != 2 {
+				t.Errorf("%d of the other job run beside room that is kept for pods that cannot be made", got)
+			}
+			if got := y.member("batch/bad", "worker").Desired; got == 0 {
+				t.Error("its size was taken back, so that its controller does not try again")
+			}
+			if workers.Min > 0 {
+				if g := y.gang(t, "bad"); g.Phase != fleet.GangForming || g.Tries != 0 || !strings.Contains(g.Note, "exceeded quota: team") {
+					t.Errorf("%+v", g)
+				}
+			}
+			y.refused["batch/bad"] = false
+			y.member("batch/good", "worker").Remaining = 0
+			y.s.Pods = slices.DeleteFunc(y.s.Pods, func(p fleet.Pod) bool { return p.Job == "batch/good" })
+			y.cycle()
+			y.cycle()
+			if got := y.running("batch/bad", "worker"); got != 2 {
+				t.Errorf("%d run once nothing refuses its pods", got)
+			}
+		})
 	}
 }
 

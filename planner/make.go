@@ -44,9 +44,11 @@ type maker struct {
 	fillers map[string][]*fleet.Pod
 	// asked is the CPU that online pods request on each machine.
 	asked map[fleet.NodeID]fleet.MilliCPU
-	// proposed are the loans that this plan already takes a step with; begun and recalled the machines on which it begins or recalls one.
-	proposed        map[fleet.LoanID]proposed
-	begun, recalled map[fleet.NodeID]bool
+	// proposed are the loans that this plan already takes a step with; begun are the cells of those that it begins, by machine, recalled the
+	// machines on which it recalls one.
+	proposed map[fleet.LoanID]proposed
+	begun    map[fleet.NodeID][]int
+	recalled map[fleet.NodeID]bool
 	// adopted are the cells of each machine for which this plan makes a loan again.
 	adopted map[fleet.NodeID][]int
 	// used says of machines that offline uses a part of them although no loan says so.
@@ -75,7 +77,7 @@ func newMaker(in *Input) *maker {
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, Thawed: in.Thawed},
 		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
 		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), proposed: map[fleet.LoanID]proposed{},
-		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID]bool{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
+		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, shortened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {

@@ -28,8 +28,8 @@ func (m *maker) access(n *fleet.Node) fleet.Access {
 			parcels = append(parcels, e)
 		}
 	}
-	if m.begun[n.ID] {
-		parcels = append(parcels, fleet.ShareParcel{Holder: n.Pool, Next: "begun"})
+	if cells := m.begun[n.ID]; len(cells) > 0 {
+		parcels = append(parcels, fleet.ShareParcel{Cells: cells, Holder: n.Pool, Next: "begun"})
 	}
 	return fleet.AccessOf(n, parcels, m.in.Snapshot.ClassOf)
 }
@@ -50,7 +50,7 @@ func (m *maker) opens(n *fleet.Node, access *fleet.Access) bool {
 
 // kept is the free room of the cells that online keeps of a machine with lent cells: what they hold less what online pods ask for.
 func (m *maker) kept(n *fleet.Node) fleet.Resources {
-	if pool := m.in.Snapshot.Pool(n.Pool); pool != nil && pool.Scheduler != "" {
+	if m.in.Snapshot.ByCells(n.Pool) {
 		return fleet.Resources{} // its scheduler knows whose the room is
 	}
 	away := m.cells(n, fleet.Lent)
@@ -133,11 +133,11 @@ func (m *maker) mark() {
 
 func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
-	live := m.state[n.ID].live > 0 || m.begun[n.ID]
+	live := m.state[n.ID].live > 0 || len(m.begun[n.ID]) > 0
 	access := m.access(n)
 	return fleet.NodeMarks{
-		// A scheduler that uses the taint knows no cells. Where no pool answers for the machine, the loan alone tells that the taint is ours.
-		HolderTaint:  !access.Whole(fleet.Online) && (pool != nil || live),
+		// Where no pool answers for the machine, the loan alone tells that the taint is ours.
+		HolderTaint:  access.Taints(m.in.Snapshot.ByCells(n.Pool)) && (pool != nil || live),
 		OfflineLabel: m.opens(n, &access),
 		HomeLabel:    pool != nil && pool.Class == fleet.Offline,
 		KeepNode:     live,

@@ -165,7 +165,10 @@ func (st *staff) pledge() {
 	for i := range st.crews {
 		mem, c := &st.job.Members[i], &st.crews[i]
 		asked := c.unbound
-		if mem.Sized() {
+		switch {
+		case mem.PodsRefused != "": // no room is kept for pods that cannot be made
+			asked = 0
+		case mem.Sized():
 			asked = int(min(mem.Desired, mostOf(mem))) - c.leaving - c.stay
 		}
 		c.pledged = max(st.grow.most(mem.Request, asked), 0)

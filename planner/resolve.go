@@ -151,7 +151,9 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Wh
 		at = first.at
 	}
 	m.proposed[before.ID] = proposed{p, at}
-	m.begun[before.Node] = m.begun[before.Node] || kind == MoveBegin || kind == MoveAdopt
+	if kind == MoveBegin || kind == MoveAdopt {
+		m.begun[before.Node] = append(m.begun[before.Node], before.Cells...)
+	}
 	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall || kind == MoveAdopt
 	m.home[before.ID] = kind == MoveReturn || kind == MoveCancel
 	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch

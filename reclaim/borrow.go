@@ -22,8 +22,8 @@ type BorrowAsk struct {
 	TakeStable bool
 	// Idle takes machines on which nobody works, and no others.
 	Idle bool
-	// Begun are machines that are being borrowed already though no loan of the snapshot says so: the same plan took them.
-	Begun map[fleet.NodeID]bool
+	// Begun are the cells, by machine, that are being borrowed already though no loan of the snapshot says so: the same plan took them.
+	Begun map[fleet.NodeID][]int
 	// Emergency shortens the notice to EmergencyNotice.
 	Emergency bool
 }
@@ -43,12 +43,12 @@ func Borrowable(s *fleet.Snapshot, ask BorrowAsk, o Options) (take []Borrowed, s
 	short = ask.Amount
 	spare, groups := spareOf(s, o), idleFirst(s, ask, o)
 	for _, g := range groups {
-		if ask.Begun[g.machine.ID] {
+		if ask.Begun[g.machine.ID] != nil {
 			spare.spend(g)
 		}
 	}
 	wanted := func(g *group) bool {
-		return !ask.Begun[g.machine.ID] && Helps(g.gain, short) && len(take) < ask.Count && !short.Floor().IsZero()
+		return ask.Begun[g.machine.ID] == nil && Helps(g.gain, short) && len(take) < ask.Count && !short.Floor().IsZero()
 	}
 	give := func(g *group) {
 		take = append(take, g.borrowed(ask, spare.breaks(g)))

@@ -112,9 +112,11 @@ func TestTakeStable(t *testing.T) {
 			if takes {
 				want = c.want
 			}
-			ask := BorrowAsk{Amount: coresOfMachines(c.n), TakeStable: takes, Begun: map[fleet.NodeID]bool{}}
+			ask := BorrowAsk{Amount: coresOfMachines(c.n), TakeStable: takes, Begun: map[fleet.NodeID][]int{}}
 			for _, n := range s.Nodes {
-				ask.Begun[n.ID] = n.Name == c.begun
+				if n.Name == c.begun {
+					ask.Begun[n.ID] = n.AllCells()
+				}
 			}
 			if got := lentBy(s, ask); got != want {
 				t.Errorf("%s (takeStable %v): %sgo, want %s", c.name, takes, got, want)

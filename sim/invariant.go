@@ -97,7 +97,7 @@ func (c *controller) checkHolder(i int, n int32) {
 	switch {
 	case l.Phase.Away() && m.online > c.keeps(n, func(o *fleet.Loan) bool { return o.Phase.Away() }):
 		c.breaks("online pods are on machine %s, with more cores (%d) than loan %s, which is %s, and others of it leave them", l.NodeName, m.online, l.ID, l.Phase)
-	case l.Phase.Away() && m.toOnline:
+	case l.Phase.Away() && m.toOnline && (!c.w.byShare(n) || c.keeps(n, func(o *fleet.Loan) bool { return o.Phase.Away() }) == 0):
 		c.breaks("machine %s is open to online while loan %s is %s", l.NodeName, l.ID, l.Phase)
 	case l.Phase == fleet.Returned && m.offline > c.lent(n):
 		c.breaks("offline work is on machine %s, which loan %s brought home for its claimant", l.NodeName, l.ID)

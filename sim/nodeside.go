@@ -46,7 +46,7 @@ func (c *controller) nodeSides() {
 // nodeSide is what the agent of a machine knows: the pods of each side, in sum.
 func (w *World) nodeSide(n int32) *share.Machine {
 	x := &w.machines[n]
-	m := &share.Machine{Node: &w.facts[n], ClassOf: classOfPool, Agent: true, Ready: true}
+	m := &share.Machine{Node: &w.facts[n], ClassOf: classOfPool, ByCells: w.rooms.decides, Agent: true, Ready: true}
 	for _, side := range []struct {
 		class fleet.PodClass
 		cores int32

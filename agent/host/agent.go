@@ -343,7 +343,7 @@ func (a *Agent) remember(f *Facts) (*Facts, error) {
 // key is what of the facts decides the shape of the machine.
 func (f *Facts) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, f.Node.UID, f.Node.Marks, f.Home, f.Classes)
+	fmt.Fprint(&b, f.Node.UID, f.Node.Marks, f.Home, f.ByCells, f.Classes)
 	if f.Share != nil {
 		fmt.Fprint(&b, f.Share.Spec.Parcels)
 	}
@@ -463,7 +463,7 @@ func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Tim
 		clear(a.free)
 		return nil
 	}
-	m := share.Machine{Node: in.Node, ClassOf: func(id fleet.PoolID) fleet.Class { return f.Classes[id] }, Agent: true, Ready: true}
+	m := share.Machine{Node: in.Node, ClassOf: func(id fleet.PoolID) fleet.Class { return f.Classes[id] }, ByCells: f.ByCells, Agent: true, Ready: true}
 	moving := shape.Set{}
 	for i := range f.Share.Spec.Parcels {
 		p, entry := &f.Share.Spec.Parcels[i], &m.Node.Share.Parcels[i] // the input has them in this order

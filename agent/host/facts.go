@@ -44,9 +44,10 @@ type Facts struct {
 	// At is when they were read.
 	At   time.Time `json:"at"`
 	Node NodeFacts `json:"node"`
-	// Classes are those of the pools, Home the pool that the node is picked by.
+	// Classes are those of the pools, Home the pool that the node is picked by. ByCells says that the bundled scheduler serves it.
 	Classes map[fleet.PoolID]fleet.Class `json:"classes"`
 	Home    fleet.PoolID                 `json:"home"`
+	ByCells bool                         `json:"byCells,omitempty"`
 	// Share is nil while nothing of the machine was ever lent.
 	Share *v1alpha1.NodeShare `json:"share,omitempty"`
 	Pods  []PodFacts          `json:"pods"`
@@ -451,11 +452,11 @@ func (c *Cluster) Facts(now time.Time) *Facts {
 		id := fleet.PoolID(pool.Name)
 		f.Classes[id] = fleet.Class(pool.Spec.Class)
 		if s, err := metav1.LabelSelectorAsSelector(pool.Spec.NodeSelector.LabelSelector()); err == nil && s.Matches(labels.Set(node.Labels)) {
-			f.Home, homes = id, homes+1
+			f.Home, f.ByCells, homes = id, pool.Spec.SchedulerName != "", homes+1
 		}
 	}
 	if homes != 1 { // a node that two pools pick belongs to neither
-		f.Home = ""
+		f.Home, f.ByCells = "", false
 	}
 	for _, o := range c.shares.GetStore().List() {
 		var s v1alpha1.NodeShare

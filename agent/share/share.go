@@ -81,6 +81,8 @@ type Machine struct {
 	Node *fleet.Node
 	// ClassOf is the class of a pool; empty for one that is not known.
 	ClassOf func(fleet.PoolID) fleet.Class
+	// ByCells says that online pods are placed by the cells of the share here: while their side keeps cells, no taint need keep them off the others.
+	ByCells bool
 	// Agent says that an agent confines pods to cells here. Without one the API server's facts decide: Ready says that the kubelet reports.
 	Agent, Ready bool
 	// Acks counts without an agent alone. With one the margin stays, since the agent moves pods within it.
@@ -150,7 +152,7 @@ func (m *Machine) inTheWay(p *fleet.ShareParcel, o Options) (Wait, []string) {
 		return WaitPods, m.names(leaves)
 	case len(m.Unseen) > 0:
 		return WaitBinds, sorted(m.Unseen)
-	case !m.Node.Marks.KeepOff(leaves):
+	case !m.keptOff(leaves):
 		return WaitMarks, nil
 	}
 	var left []string
@@ -171,6 +173,12 @@ func (m *Machine) inTheWay(p *fleet.ShareParcel, o Options) (Wait, []string) {
 		return WaitMemory, sorted(left)
 	}
 	return WaitNone, nil
+}
+
+// keptOff reports whether no more pods of the class that leaves may land on its cells.
+func (m *Machine) keptOff(leaves fleet.Class) bool {
+	access := fleet.AccessOf(m.Node, m.Node.Share.Parcels, m.ClassOf)
+	return m.Node.Marks.KeepOff(leaves) || leaves == fleet.Online && !access.Taints(m.ByCells)
 }
 
 // leaves is the side whose pods must go; empty where neither pool is known.

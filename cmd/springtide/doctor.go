@@ -99,6 +99,7 @@ func doctorChecks() []check {
 		{"agents", checkAgents},
 		{"offline work", checkOffline},
 		{"budgets", checkBudgets},
+		{"neighbours", checkNeighbours},
 		{"schedulers", checkSchedulers},
 		{"gangs", checkGangs},
 		{"metrics", checkMetrics},

@@ -66,7 +66,7 @@ var controllerRights = []right{
 	{"", "nodes", "", "patch", false},
 	{"", "pods", "", "patch", false},
 	{"", "pods", "eviction", "create", false},
-	{"", "events", "", "create patch", false},
+	{"", "events", "", "create list patch watch", false},
 	// It holds room by fillers, and leads, in its own namespace.
 	{"", "pods", "", "create delete", true},
 	{"coordination.k8s.io", "leases", "", "get list watch create update", true},

@@ -47,6 +47,7 @@ type mirrors struct {
 	namespaces    *mirror[*namespaceFacts]
 	budgets       *mirror[*budgetFacts]
 	leases        *mirror[*leaseFacts]
+	refusals      *mirror[*refusalFacts]
 	agents        *agents
 	topologies    *mirror[*topologyFacts]
 	scaledObjects *mirror[*scalerFacts]
@@ -81,7 +82,9 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 			autoscaling.NewHorizontalPodAutoscalerInformer(client, metav1.NamespaceAll, 0, none), newHPAFacts),
 		budgets:    newMirror("poddisruptionbudgets", policy.NewPodDisruptionBudgetInformer(client, metav1.NamespaceAll, 0, none), newBudgetFacts),
 		namespaces: newMirror("namespaces", core.NewNamespaceInformer(client, 0, none), newNamespaceFacts),
-		leases:     newMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
+		refusals: newMirror("events",
+			core.NewFilteredEventInformer(client, metav1.NamespaceAll, 0, none, podRefusals), newRefusalFacts),
+		leases: newMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
 
 		services:  newMirror("elasticservices", dynamicInformer(gvrServices), newOwn(gvrServices, services)),
 		pools:     newMirror("capacitypools", dynamicInformer(gvrPools), newOwn(gvrPools, newPoolFacts)),
@@ -120,7 +123,7 @@ func livePods(o *metav1.ListOptions) {
 }
 
 func (m *mirrors) all() []watched {
-	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.budgets, m.leases,
+	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.budgets, m.leases, m.refusals,
 		m.services, m.pools, m.tenants, m.loans, m.shares, m.jobs, m.festivals}
 	if m.topologies != nil {
 		out = append(out, m.topologies)

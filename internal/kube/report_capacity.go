@@ -311,6 +311,9 @@ func jobConditions(c *conditions, j *fleet.Job, frozen, newer string) {
 		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, v1alpha1.EventNewerLeader, newer)
 	case frozen != "":
 		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, "Frozen", "all actions are held: "+frozen)
+	case j.PodsRefused() != nil:
+		m := j.PodsRefused()
+		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, "PodsRefused", "the API server refuses pods of member "+m.Role+": "+m.PodsRefused+"; to fix: raise the quota or limit that the text names, or correct the pod template: the job goes on by itself then")
 	default:
 		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionTrue, "ReadyForNewScale", "members follow the room that is free or lent")
 	}

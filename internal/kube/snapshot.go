@@ -70,6 +70,7 @@ func (c *Cluster) observed() (*fleet.Snapshot, []dated, error) {
 	a.addPools()
 	a.addNodes()
 	a.addRevisions()
+	a.addRefusals()
 	a.addServices()
 	a.addJobs()
 	a.addPods()
@@ -135,6 +136,8 @@ type assembly struct {
 	updates map[owned]string
 	// tolerations are those of the services' templates.
 	tolerations map[fleet.ServiceID][]rules.Toleration
+	// refusals are the newest ones by the owner of the pods.
+	refusals map[types.UID]*refusalFacts
 }
 
 // memberRef points at one member of one job.

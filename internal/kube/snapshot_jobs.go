@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -81,6 +82,9 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	a.crew(owned{carrier.Namespace, carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
+	if !w.Finished && m.Active < m.Desired {
+		m.PodsRefused = cmp.Or(a.refused(carrier.UID, jobRefusedFor), a.refused(w.UID, jobRefusedFor))
+	}
 	if !w.Finished && m.Sized() && !last.at.IsZero() {
 		if by, at := takenBack(last, w, carrier, p); by != "" {
 			m.Takeovers = m.Takeovers.Taken(by, at, last.at)

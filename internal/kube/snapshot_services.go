@@ -104,7 +104,9 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 	s.TargetFound, s.TargetUID, s.Version = true, fleet.UID(w.UID), w.ResourceVersion
 	s.Request = a.templateRequest(w.Namespace, w.request, &w.devices)
 	a.tolerations[s.ID] = w.tolerations
-	s.PodsRefused = w.refused
+	if s.PodsRefused = w.refused; f.facts.key.kind == kindStatefulSet && w.lacks {
+		s.PodsRefused = a.refused(w.UID, statefulSetRefusedFor)
+	}
 	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
 	s.Steerable = f.facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale

@@ -39,6 +39,8 @@ type workloadFacts struct {
 	leader leaderStamp
 	// refused says why pods of a Deployment cannot be made: a ResourceQuota, a LimitRange, a webhook. A StatefulSet's controller says it in events alone.
 	refused string
+	// lacks says that pods of a StatefulSet are missing and its controller waits for none: it makes them in order, each once the ones before are ready.
+	lacks bool
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
@@ -53,8 +55,11 @@ func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
-	return &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
+	f := &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: stampOn(s)}
+	inTurn := s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+	f.lacks = s.Status.Replicas < f.replicas && !(inTurn && s.Status.ReadyReplicas < s.Status.Replicas)
+	return f
 }
 
 // replicasOf reads spec.replicas; the API server fills in 1 where it is left out.

@@ -408,3 +408,47 @@ func TestPodsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestPodsRefusedByEvents: the controllers of StatefulSets and Jobs say it in events alone. An old event, one of another owner, and one before all pods were there
+// say nothing.
+func TestPodsRefusedByEvents(t *testing.T) {
+	said := func(owner string, ago time.Duration, text string) *corev1.Event {
+		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: owner + "." + ago.String()}, InvolvedObject: corev1.ObjectReference{UID: types.UID(owner)}, Message: text, LastTimestamp: metav1.NewTime(t0.Add(-ago))}
+	}
+	series := said("c", time.Hour, "Error creating: webhook denied the request")
+	series.Series = &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(t0.Add(-time.Minute))}
+	named := said("d", time.Hour, "no prefix")
+	named.LastTimestamp, named.EventTime = metav1.Time{}, metav1.NewMicroTime(t0.Add(-time.Minute))
+	a := &assembly{wall: t0, refusals: map[types.UID]*refusalFacts{}}
+	for _, e := range []*corev1.Event{
+		said("a", time.Minute, `Error creating: pods "w-1" is forbidden: exceeded quota: team`), said("b", 5*time.Minute, `create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: maximum cpu usage`), series, named,
+	} {
+		f := newRefusalFacts(e)
+		a.refusals[f.owner] = f
+	}
+	for owner, want := range map[types.UID]string{"a": `pods "w-1" is forbidden: exceeded quota: team`, "b": "", "c": "webhook denied the request", "d": "no prefix", "e": ""} {
+		if got := a.refused(owner, jobRefusedFor); got != want {
+			t.Errorf("%s: %q, want %q", owner, got, want)
+		}
+	}
+	if got := a.refused("b", statefulSetRefusedFor); got != `pods "db-0" is forbidden: maximum cpu usage` {
+		t.Errorf("of a StatefulSet: %q", got)
+	}
+}
+
+// TestStatefulSetLacksPods: missing pods are no refusal while their controller waits for those before them to be ready.
+func TestStatefulSetLacksPods(t *testing.T) {
+	for _, c := range []struct {
+		policy             appsv1.PodManagementPolicyType
+		made, ready, wants int32
+		lacks              bool
+	}{
+		{"", 0, 0, 3, true}, {"", 1, 1, 3, true}, {"", 1, 0, 3, false}, {"", 3, 1, 3, false},
+		{appsv1.OrderedReadyPodManagement, 2, 1, 3, false}, {appsv1.ParallelPodManagement, 2, 1, 3, true}, {appsv1.ParallelPodManagement, 3, 0, 3, false},
+	} {
+		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &c.wants, PodManagementPolicy: c.policy}, Status: appsv1.StatefulSetStatus{Replicas: c.made, ReadyReplicas: c.ready}}
+		if got := newStatefulSetFacts(s).lacks; got != c.lacks {
+			t.Errorf("%+v: lacks %v", c, got)
+		}
+	}
+}

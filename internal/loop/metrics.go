@@ -35,7 +35,7 @@ type Metrics struct {
 	// The numbers on the board.
 	withheld, frozen, leaderEpoch                   *prometheus.Desc
 	replicas, fresh, quality, load, fall, contested *prometheus.Desc
-	refused, rise                                   *prometheus.Desc
+	refused, held, rise                             *prometheus.Desc
 	lift, miss, coverage, skillLost                 *prometheus.Desc
 	pool, demand, nodes, loans, overdue             *prometheus.Desc
 	strays                                          *prometheus.Desc
@@ -100,6 +100,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.frozen = b.gauge("frozen", "1 while the cluster-wide freeze holds all actions.")
 	m.leaderEpoch = b.gauge("leader_epoch", "The fencing number of this leader.")
 	m.replicas = b.gauge("service_replicas", "Replicas of a service: current (spec), ready, desired, and the forecast's floor.", append(service, "kind")...)
+	m.held = b.gauge("object_held", "1 for each accepted service or job whose size cannot be what is decided, for what others do: Contested, PodsRefused, SetToZero. Its condition AbleToScale says who, and what to do.", "kind", "namespace", "name", "reason")
 	m.refused = b.gauge("object_refused", "1 for each object that is not accepted, so that nothing is done for it. Its condition Accepted says why.", "kind", "namespace", "name", "reason")
 	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
@@ -348,7 +349,7 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 	}
 }
 
-// refusals puts up the objects that are not accepted; a cluster without any shows none.
+// refusals puts up the objects that are not accepted, and those whose size is in others' hands; a cluster without any shows none.
 func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 	show := func(kind, name, why string) {
 		if why == "" {
@@ -358,8 +359,22 @@ func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 		n := fleet.ParseName(name)
 		p.set(m.refused, 1, kind, n.Namespace, n.Name, reason)
 	}
+	held := func(kind, name, reason string) {
+		n := fleet.ParseName(name)
+		p.set(m.held, 1, kind, n.Namespace, n.Name, reason)
+	}
 	for i := range s.Services {
-		show("ElasticService", string(s.Services[i].ID), s.Services[i].Blocked)
+		svc := &s.Services[i]
+		show("ElasticService", string(svc.ID), svc.Blocked)
+		switch {
+		case svc.Blocked != "" || !svc.Mode.Acts():
+		case svc.SetToZero != "":
+			held("ElasticService", string(svc.ID), "SetToZero")
+		case svc.Contested(s.At):
+			held("ElasticService", string(svc.ID), "Contested")
+		case svc.PodsRefused != "":
+			held("ElasticService", string(svc.ID), "PodsRefused")
+		}
 	}
 	for i := range s.Pools {
 		show("CapacityPool", string(s.Pools[i].ID), s.Pools[i].Refused)
@@ -368,7 +383,11 @@ func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 		show("CapacityQuota", string(s.Tenants[i].ID), s.Tenants[i].Refused)
 	}
 	for i := range s.Jobs {
-		show("ElasticJob", string(s.Jobs[i].ID), s.Jobs[i].Blocked)
+		j := &s.Jobs[i]
+		show("ElasticJob", string(j.ID), j.Blocked)
+		if j.Blocked == "" && j.PodsRefused() != nil {
+			held("ElasticJob", string(j.ID), "PodsRefused")
+		}
 	}
 }
 

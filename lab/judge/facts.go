@@ -112,6 +112,8 @@ type Parcel struct {
 type Pool struct {
 	Name string
 	Side Side
+	// ByCells says that the bundled scheduler serves it, which goes by the cells of NodeShares.
+	ByCells bool
 	// Notice is what its borrowers are announced at least.
 	Notice time.Duration
 	// Matches tells the machines at home in it by their labels.

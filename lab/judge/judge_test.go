@@ -145,6 +145,13 @@ func (s *stage) share(holder, next string, epoch int64) *Share {
 	return &Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{{Cells: []int{0, 1, 2, 3}, Holder: holder, Next: next, LoanName: "l1", LoanUID: "uid-l1", Epoch: epoch}}}
 }
 
+// byCells lets the bundled scheduler serve the pool of the services.
+func (s *stage) byCells() {
+	p := *s.j.pools["online"]
+	p.ByCells = true
+	s.see(&p)
+}
+
 // lend lends machine n2, and an offline pod runs on it.
 func (s *stage) lend() {
 	s.see(s.loan("Emptying"), s.share("online", "offline", 1))
@@ -570,6 +577,20 @@ var faults = []planted{
 		n := s.lentNode("n2")
 		n.HolderTaint = false
 		s.see(n)
+		s.pass(4 * time.Minute)
+	}, "node n2 taint"},
+	{rulePair, "a lent machine without its taint, though cells decide", func(s *stage) {
+		s.byCells()
+		s.lend()
+		n := s.lentNode("n2")
+		n.HolderTaint = false
+		s.see(n)
+		s.pass(4 * time.Minute)
+	}, "node n2 taint"},
+	{rulePair, "a lent socket of which the taint shuts the other one", func(s *stage) {
+		s.byCells()
+		s.lend()
+		s.see(&Share{Node: "n2", NodeUID: "uid-n2", Parcels: []Parcel{s.socket("l1", "offline", "", 2, 3)}}, s.socketLoan())
 		s.pass(4 * time.Minute)
 	}, "node n2 taint"},
 	{rulePair, "a notice that was taken back stays on the pod", func(s *stage) {

@@ -189,6 +189,7 @@ func (j *Judge) lookMarks(n *Node) {
 	if home == nil {
 		return
 	}
+	keeps := j.cells[n.Name]                 // how many cells stay online's
 	moves, lent, back := false, false, false // cells that are in offline's hands or change them; some that offline has; some that come home
 	fenced := false
 	s := j.shareOf(n)
@@ -199,6 +200,9 @@ func (j *Judge) lookMarks(n *Node) {
 			moves = moves || p.Next != "" || p.Holder != home.Name
 			lent = lent || j.side(p.Holder) == Offline
 			back = back || p.Next != ""
+			if p.Next != "" || j.side(p.Holder) == Offline {
+				keeps -= len(p.Cells)
+			}
 		}
 	}
 	for _, l := range j.loansOf(n.Name) {
@@ -218,7 +222,9 @@ func (j *Judge) lookMarks(n *Node) {
 	switch {
 	case n.HolderTaint && !moves:
 		j.while(rulePair, "node "+n.Name+" taint", spanPair, "carries the taint springtide.dev/holder, and nothing of it is lent or moves")
-	case lent && !n.HolderTaint:
+	case n.HolderTaint && home.ByCells && keeps > 0:
+		j.while(rulePair, "node "+n.Name+" taint", spanPair, "carries the taint springtide.dev/holder, though who places online's pods there goes by cells, and it keeps some: %s", s.inWords())
+	case lent && !n.HolderTaint && !(home.ByCells && keeps > 0):
 		j.while(rulePair, "node "+n.Name+" taint", spanPair, "is lent, and lacks the taint springtide.dev/holder: %s", s.inWords())
 	}
 	if label && !lent {

@@ -37,11 +37,12 @@ type side struct {
 // machineUse is what runs on a machine: its pods, by name.
 type machineUse []share.Occupant
 
-// machineNow is what the node side knows of its machine: its home pool, its marks, and its pods.
+// machineNow is what the node side knows of its machine: its home pool and whether pods are placed there by the cells of shares, its marks, and its pods.
 type machineNow struct {
-	home  string
-	marks fleet.NodeMarks
-	use   machineUse
+	home    string
+	byCells bool
+	marks   fleet.NodeMarks
+	use     machineUse
 }
 
 // marksOf are the marks of a node that say whose pods may land. One that is not seen may let everybody land.
@@ -71,7 +72,7 @@ func (w *World) nodeSides(now time.Time) []write {
 			s = &side{uid: o.UID}
 			w.sides[name] = s
 		}
-		status := s.play(o, machineNow{w.homes[name], marksOf(w.table.nodes[name]), use[name]}, now)
+		status := s.play(o, machineNow{w.homes[name], w.table.followsShares, marksOf(w.table.nodes[name]), use[name]}, now)
 		if s.observed == o.Generation && slices.EqualFunc(status, s.wrote, sameReport) {
 			continue
 		}
@@ -125,7 +126,7 @@ func (s *side) play(o *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alph
 		}
 		node.Share.Parcels = append(node.Share.Parcels, entry)
 	}
-	machine := share.Machine{Node: &node, ClassOf: classOf, Agent: true, Occupants: m.use}
+	machine := share.Machine{Node: &node, ClassOf: classOf, ByCells: m.byCells, Agent: true, Occupants: m.use}
 	free := map[share.Errand]time.Time{}
 	s.said = nil
 	for i := range o.Spec.Parcels {

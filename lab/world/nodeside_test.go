@@ -67,10 +67,10 @@ func TestNodeSide(t *testing.T) {
 			if c.offline > 0 {
 				use = append(use, agent.Occupant{Name: "shop/train", Class: fleet.PodOffline, Ask: cores(c.offline)})
 			}
-			if got := s.play(c.share, machineNow{c.home, closed, use}, noon); got[0].Clean {
+			if got := s.play(c.share, machineNow{c.home, false, closed, use}, noon); got[0].Clean {
 				t.Fatal("clean at once: confining takes its time")
 			}
-			got := s.play(c.share, machineNow{c.home, closed, use}, noon.Add(confineTime))[0]
+			got := s.play(c.share, machineNow{c.home, false, closed, use}, noon.Add(confineTime))[0]
 			if got.Clean != c.clean {
 				t.Fatalf("clean = %v, want %v: %+v", got.Clean, c.clean, got)
 			}
@@ -106,14 +106,14 @@ func TestNodeSideAsksForItsMarks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &side{uid: "uid-n"}
-			s.play(c.share, machineNow{onlinePool, marksOf(c.node), nil}, noon)
-			if got := s.play(c.share, machineNow{onlinePool, marksOf(c.node), nil}, noon.Add(confineTime))[0].Clean; got != c.clean {
+			s.play(c.share, machineNow{onlinePool, false, marksOf(c.node), nil}, noon)
+			if got := s.play(c.share, machineNow{onlinePool, false, marksOf(c.node), nil}, noon.Add(confineTime))[0].Clean; got != c.clean {
 				t.Fatalf("clean = %v, want %v", got, c.clean)
 			}
 			if c.clean {
 				return
 			}
-			shut := machineNow{onlinePool, closed, nil}
+			shut := machineNow{onlinePool, false, closed, nil}
 			if s.play(c.share, shut, noon.Add(confineTime))[0].Clean || !s.play(c.share, shut, noon.Add(2*confineTime))[0].Clean {
 				t.Error("the time does not count from the marks on")
 			}
@@ -126,20 +126,20 @@ func TestNodeSideStartsAnew(t *testing.T) {
 	s := &side{uid: "uid-n"}
 	out := nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
 	empty, taken := machineUse{}, machineUse{{Name: "shop/web", Class: fleet.PodOnline, Ask: cores(1)}}
-	s.play(out, machineNow{onlinePool, closed, empty}, noon)
-	s.play(out, machineNow{onlinePool, closed, taken}, noon.Add(confineTime/2))
-	s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(confineTime))
-	if got := s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(confineTime+confineTime/2)); got[0].Clean {
+	s.play(out, machineNow{onlinePool, false, closed, empty}, noon)
+	s.play(out, machineNow{onlinePool, false, closed, taken}, noon.Add(confineTime/2))
+	s.play(out, machineNow{onlinePool, false, closed, empty}, noon.Add(confineTime))
+	if got := s.play(out, machineNow{onlinePool, false, closed, empty}, noon.Add(confineTime+confineTime/2)); got[0].Clean {
 		t.Error("clean although the cells were free for half the time only")
 	}
-	if got := s.play(out, machineNow{onlinePool, closed, empty}, noon.Add(2*confineTime)); !got[0].Clean {
+	if got := s.play(out, machineNow{onlinePool, false, closed, empty}, noon.Add(2*confineTime)); !got[0].Clean {
 		t.Error("not clean after the cells were free for the whole time")
 	}
-	if got := s.play(out, machineNow{onlinePool, closed, taken}, noon.Add(3*confineTime)); !got[0].Clean {
+	if got := s.play(out, machineNow{onlinePool, false, closed, taken}, noon.Add(3*confineTime)); !got[0].Clean {
 		t.Error("a report must hold for its epoch")
 	}
 	back := nodeShare(parcel("l", 2, offlinePool, onlinePool, 0, 1, 2, 3))
-	if got := s.play(back, machineNow{onlinePool, closed, machineUse{{Class: fleet.PodOffline, Ask: cores(1)}}}, noon.Add(4*confineTime)); got[0].Clean || got[0].Epoch != 2 {
+	if got := s.play(back, machineNow{onlinePool, false, closed, machineUse{{Class: fleet.PodOffline, Ask: cores(1)}}}, noon.Add(4*confineTime)); got[0].Clean || got[0].Epoch != 2 {
 		t.Errorf("%+v: an older epoch says nothing about the new one", got[0])
 	}
 }

@@ -403,7 +403,7 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 	if p := d.fresh.Pool(n.Pool); a.Want.HomeLabel && (p == nil || p.Class != fleet.Offline) {
 		return fmt.Errorf("node %s is at home in no offline pool", n.Name)
 	}
-	if a.Want.HolderTaint || !n.Marks.HolderTaint {
+	if a.Want.HolderTaint || !n.Marks.HolderTaint || !d.taints(n) {
 		return nil
 	}
 	for _, l := range d.loansOn(n.ID) {
@@ -412,6 +412,12 @@ func (d *Door) CheckMark(a *planner.Mark) error {
 		}
 	}
 	return d.checkShareEmpty(n)
+}
+
+// taints reports whether the holder taint must keep online pods off a machine, by what its share says and its loans are about to write into it.
+func (d *Door) taints(n *fleet.Node) bool {
+	access := fleet.AccessOf(n, n.Parcels(d.loansOn(n.ID)), d.fresh.ClassOf)
+	return access.Taints(d.fresh.ByCells(n.Pool))
 }
 
 // checkFence lets a machine be cut off only once a loan of it says so, and never while online pods, or components of ours, would be ended by it; the fence stays as

@@ -199,7 +199,7 @@ func (d *Door) checkEmpty(l *fleet.Loan) error {
 		}
 		return nil
 	}
-	if n := d.fresh.Node(l.Node); n != nil && !n.Marks.HolderTaint {
+	if n := d.fresh.Node(l.Node); n != nil && !n.Marks.HolderTaint && d.taints(n) {
 		return fmt.Errorf("node %s lacks the holder taint that keeps online pods away", l.NodeName)
 	}
 	if n := d.fresh.Node(l.Node); n == nil || !fleet.TakeAll(n, d.loansOn(l.Node)) {

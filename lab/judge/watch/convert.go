@@ -332,12 +332,13 @@ func pool(u *unstructured.Unstructured) any {
 			Class         string               `json:"class"`
 			NodeSelector  metav1.LabelSelector `json:"nodeSelector"`
 			NoticeSeconds *int64               `json:"noticeSeconds"`
+			SchedulerName string               `json:"schedulerName"`
 		} `json:"spec"`
 	}](u)
 	if o == nil {
 		return nil
 	}
-	out := &judge.Pool{Name: u.GetName(), Side: judge.Side(strings.ToLower(o.Spec.Class)), Notice: defaultNotice * time.Second}
+	out := &judge.Pool{Name: u.GetName(), ByCells: o.Spec.SchedulerName != "", Side: judge.Side(strings.ToLower(o.Spec.Class)), Notice: defaultNotice * time.Second}
 	if s := o.Spec.NoticeSeconds; s != nil {
 		out.Notice = time.Duration(*s) * time.Second
 	}
