@@ -274,8 +274,8 @@ func (m *maker) scaleJob(st *staff, i int) {
 		return
 	}
 	to := c.size(mem)
-	if mem.PodsRefused != "" && c.want >= c.stay {
-		return // its controller goes on trying, and neither more nor fewer would help
+	if mem.PodsRefused != "" && c.want >= c.stay && st.gang.Phase != fleet.GangBackedOff {
+		to = min(mem.Desired, mem.Max) // its controller goes on trying, and neither more nor fewer would help
 	}
 	if to == mem.Desired {
 		return

@@ -18,12 +18,22 @@ func (x *staffing) minima() {
 	slices.SortStableFunc(order, func(a, b *staff) int {
 		return cmp.Or(cmp.Compare(b.job.Priority, a.job.Priority), fleet.TrueFirst(a.begun(), b.begun()))
 	})
+	yields := map[string]*staff{} // by namespace, the last of the gangs that are refused in part
+	for _, st := range order {
+		if st.inPart() {
+			yields[fleet.ParseName(string(st.job.ID)).Namespace] = st
+		}
+	}
 	var head *staff // a gang that waited so long that none passes it any more
 	for _, st := range order {
 		if !st.hasGang() {
 			continue
 		}
-		x.form(st, head)
+		peer := yields[fleet.ParseName(string(st.job.ID)).Namespace]
+		if peer == st {
+			peer = nil
+		}
+		x.form(st, head, peer)
 		if head == nil && x.isHead(st) {
 			head = st
 		}
@@ -82,7 +92,10 @@ func (st *staff) lack() []int {
 }
 
 // form takes a gang one step: it is asked for as a whole once all of it has a place, and given up when it did not run in time.
-func (x *staffing) form(st *staff, head *staff) {
+//
+// What one gang holds of a ResourceQuota is what the next one of the namespace lacks. If all gave it back at once, all would lack it again: the peer gives it back
+// first, the others keep their time, and what gave back before is not asked for until they are whole.
+func (x *staffing) form(st, head, peer *staff) {
 	o, now := x.m.in.Options, x.m.in.Snapshot.At
 	was, lack := x.m.gangBefore(st.job), st.lack()
 	st.gang = was
@@ -99,29 +112,40 @@ func (x *staffing) form(st *staff, head *staff) {
 	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
 		st.note = fmt.Sprintf("its gang gave back what it held, %s: it is tried again at %s", inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
 		st.release()
-	case st.refused() != "" && st.begun():
-		st.enter(fleet.GangForming, now)
-		st.gang.Since = now // time that it cannot use does not count
-		st.hold()
-		st.note = "no room is kept for its gang while " + st.refused()
-	case st.refused() != "":
+	case st.refused() != "" && !st.begun():
 		st.enter(fleet.GangWaiting, now)
 		st.release()
 		st.note = "it is not asked for while " + st.refused()
 	case st.begun():
 		st.enter(fleet.GangForming, now)
 		if st.gang.Since.Before(x.m.in.Thawed) {
-			st.gang.Since = x.m.in.Thawed // nobody could form under a freeze
+			st.gang.Since = x.m.in.Thawed // none could form under a freeze
+		}
+		refused := st.refused()
+		if refused != "" && (!st.inPart() || peer != nil) {
+			st.gang.Since = now // it holds nothing, or another one yields: time that it cannot use does not count
 		}
 		if timeout := cmp.Or(st.job.GangTimeout, o.GangTimeout); st.timedOut(now, timeout) && x.m.mayTake() {
-			x.giveUp(st, fmt.Sprintf("its gang did not run within %s (%s)", timeout, st.short()))
+			why := st.short()
+			if refused != "" {
+				why += ", while " + refused
+			}
+			x.giveUp(st, fmt.Sprintf("its gang did not run within %s (%s)", timeout, why))
 			return
 		}
 		st.hold()
+		if refused != "" {
+			st.note = "no room is kept for its gang while " + refused
+			return
+		}
 		st.note = "its gang is asked for and does not run yet: " + st.short()
 		if !x.ask(st, lack) {
 			st.note += x.makeRoom(st, lack)
 		}
+	case peer != nil && was.Tries > 0:
+		st.enter(fleet.GangWaiting, now)
+		st.release()
+		st.note = fmt.Sprintf("waits while pods of job %s of its namespace are refused, which holds a part of its gang", peer.job.ID)
 	case head != nil:
 		st.enter(fleet.GangWaiting, now)
 		st.release()
@@ -134,6 +158,11 @@ func (x *staffing) form(st *staff, head *staff) {
 		st.release()
 		st.note = "waits for room for its whole gang: " + st.short() + x.makeRoom(st, lack)
 	}
+}
+
+// inPart reports whether a part of the gang is there whose rest is refused: it holds room and quota, and nothing of it works.
+func (st *staff) inPart() bool {
+	return st.refused() != "" && slices.ContainsFunc(st.job.Members, func(m fleet.Member) bool { return gangs(&m) && m.Active > 0 })
 }
 
 // refused says that pods of the gang cannot be made, and why; empty where they can.

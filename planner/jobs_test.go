@@ -24,6 +24,8 @@ type yard struct {
 	broken map[fleet.JobID]bool
 	// refused pods are not made.
 	refused map[fleet.JobID]bool
+	// podQuota bounds the pods of all jobs, as a ResourceQuota does; 0 is none. Controllers make pods in batches, so that two of them share it.
+	podQuota int
 }
 
 func newYard(home, lent int) *yard {
@@ -125,7 +127,11 @@ func (y *yard) control(j *fleet.Job, mem *fleet.Member) {
 		mem.PodsRefused, mem.Active = "exceeded quota: team", int32(len(mine))
 		return
 	}
-	for range max(int(mem.Desired)-len(mine), 0) {
+	for n := range max(int(mem.Desired)-len(mine), 0) {
+		if y.podQuota > 0 && (n == 3 || len(y.s.Pods) >= y.podQuota) {
+			mem.PodsRefused, mem.Active = "exceeded quota: pods", int32(len(mine)+n)
+			return
+		}
 		y.pod(j, mem, fmt.Sprintf("p-%06d", y.made+1))
 	}
 	mem.Active = mem.Desired
@@ -637,6 +643,83 @@ func TestRefusedPodsHoldNoRoom(t *testing.T) {
 				t.Errorf("%d run once nothing refuses its pods", got)
 			}
 		})
+	}
+}
+
+// Gangs of which a quota lets a part be made hold that part for nothing, and what each of them holds is what the other lacks: one after the other gives it back.
+func TestHalfRefusedGangs(t *testing.T) {
+	for name, c := range map[string]struct{ jobs, size, quota, whole int }{
+		"two share a quota for one":    {2, 4, 6, 1},
+		"three share a quota for two":  {3, 4, 9, 2},
+		"one that is never enough for": {1, 4, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(2*c.jobs*c.size, 0)
+			y.podQuota = c.quota
+			for i := range c.jobs {
+				y.job(fmt.Sprintf("train-%d", i), member("worker", 60, c.size, c.size))
+			}
+			most, rests := 0, 0
+			for range 60 {
+				y.cycle()
+				whole := 0
+				for i := range y.s.Jobs {
+					if y.running(y.s.Jobs[i].ID, "worker") == c.size {
+						whole++
+					}
+				}
+				if most = max(most, whole); len(y.s.Pods) == 0 {
+					rests++
+				}
+			}
+			if most != c.whole {
+				t.Errorf("%d of %d gangs are whole, want %d", most, c.jobs, c.whole)
+			}
+			if c.whole == 0 && rests < 20 {
+				t.Errorf("a gang that can never be whole gave its machines back for %d of 60 minutes", rests)
+			}
+		})
+	}
+}
+
+// A gang that backs off is asked for nowhere, also in a role of which no pod can be made: what another role gives back of a quota is not for it.
+func TestRefusedRoleBacksOff(t *testing.T) {
+	y := newYard(6, 0)
+	j := y.job("train", member("worker", 60, 2, 2), member("ps", 60, 2, 2))
+	y.podQuota = 2
+	for range 4 {
+		y.cycle()
+	}
+	if got := y.gang(t, "train").Phase; got != fleet.GangForming {
+		t.Fatalf("its gang is %s", got)
+	}
+	for range 20 {
+		y.cycle()
+		if y.gang(t, "train").Phase == fleet.GangBackedOff {
+			for _, role := range []string{"worker", "ps"} {
+				if got := y.member(j.ID, role).Desired; got != 0 {
+					t.Errorf("%d %s are asked for of a gang that backs off", got, role)
+				}
+			}
+			return
+		}
+	}
+	t.Error("it never backs off")
+}
+
+// The bound of a job holds also while its pods are refused.
+func TestRefusedPodsStayWithinMax(t *testing.T) {
+	y := newYard(8, 0)
+	y.job("train", member("worker", 60, 0, 6))
+	y.refused["batch/train"] = true
+	y.cycle()
+	if got := y.member("batch/train", "worker").Desired; got != 6 {
+		t.Fatalf("%d are asked for", got)
+	}
+	y.member("batch/train", "worker").Max = 2
+	y.cycle()
+	if got := y.member("batch/train", "worker").Desired; got != 2 {
+		t.Errorf("%d are asked for of a job that may have 2", got)
 	}
 }
 

@@ -99,12 +99,13 @@ func judgeDescheduler(text string) (is, acts bool, err error) {
 	if err := yaml.Unmarshal([]byte(text), &p); err != nil {
 		return true, false, err
 	}
+	// An entry is the key of a taint, or key=value where it has one.
 	ours := func(t taints) bool {
-		names := func(list []string, key string) bool {
-			return slices.ContainsFunc(list, func(s string) bool { k, _, _ := strings.Cut(s, "="); return k == key })
-		}
-		for _, key := range []string{v1alpha1.TaintHolder, v1alpha1.TaintFenced} {
-			if !names(t.Excluded, key) && (len(t.Included) == 0 || names(t.Included, key)) {
+		for _, taint := range [][]string{{v1alpha1.TaintHolder, v1alpha1.TaintHolder + "=" + v1alpha1.TaintHolderOffline}, {v1alpha1.TaintFenced}} {
+			names := func(list []string) bool {
+				return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(taint, s) })
+			}
+			if !names(t.Excluded) && (len(t.Included) == 0 || names(t.Included)) {
 				return true
 			}
 		}

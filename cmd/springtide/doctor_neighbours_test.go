@@ -17,6 +17,8 @@ func TestDoctorJudgesDeschedulers(t *testing.T) {
 		"another taint is left out":  {profile(`excludedTaints: ["dedicated=gpu"]`, "RemovePodsViolatingNodeTaints"), true, true, false},
 		"one of ours is left out":    {profile(`excludedTaints: ["springtide.dev/holder"]`, "RemovePodsViolatingNodeTaints"), true, true, false},
 		"ours are left out":          {profile(`excludedTaints: ["springtide.dev/holder=offline", "springtide.dev/fenced"]`, "RemovePodsViolatingNodeTaints"), true, false, false},
+		"ours of another value":      {profile(`excludedTaints: ["springtide.dev/holder=online", "springtide.dev/fenced"]`, "RemovePodsViolatingNodeTaints"), true, true, false},
+		"another value is looked at": {profile(`includedTaints: ["springtide.dev/holder=online"]`, "RemovePodsViolatingNodeTaints"), true, false, false},
 		"others alone are looked at": {profile(`includedTaints: ["maintenance"]`, "RemovePodsViolatingNodeTaints"), true, false, false},
 		"as v1alpha1 has it":         {"apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies:\n  RemovePodsViolatingNodeTaints:\n    enabled: true\n", true, true, false},
 		"as v1alpha1, off":           {"apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies:\n  RemovePodsViolatingNodeTaints:\n    enabled: false\n", true, false, false},

@@ -76,6 +76,7 @@ func (c *Cluster) observed() (*fleet.Snapshot, []dated, error) {
 	a.addPods()
 	a.addRequests()
 	a.countMembers()
+	a.refuseMembers()
 	a.addTenants()
 	a.boundPriorities()
 	for _, l := range c.loans.all() {
@@ -136,8 +137,9 @@ type assembly struct {
 	updates map[owned]string
 	// tolerations are those of the services' templates.
 	tolerations map[fleet.ServiceID][]rules.Toleration
-	// refusals are the newest ones by the owner of the pods.
-	refusals map[types.UID]*refusalFacts
+	// refusals are the newest ones by the owner of the pods, lacking those of the workloads of members.
+	refusals map[owned]*refusalFacts
+	lacking  map[memberRef]*refusalFacts
 }
 
 // memberRef points at one member of one job.

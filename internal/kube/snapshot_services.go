@@ -105,7 +105,9 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 	s.Request = a.templateRequest(w.Namespace, w.request, &w.devices)
 	a.tolerations[s.ID] = w.tolerations
 	if s.PodsRefused = w.refused; f.facts.key.kind == kindStatefulSet && w.lacks {
-		s.PodsRefused = a.refused(w.UID, statefulSetRefusedFor)
+		if e := a.refused(owned{w.Namespace, w.UID}, statefulSetRefusedFor); e != nil {
+			s.PodsRefused = e.text
+		}
 	}
 	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
