@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // namesShown bounds the objects that one line names.
@@ -69,6 +71,9 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 			served = append(served, all[i].Name)
 		}
 	}
+	if err := placedByOthers(ctx, d, all); err != nil {
+		return err
+	}
 	switch {
 	case len(served) > 0 && len(held) == 0:
 		d.report("start springtide-scheduler, or empty spec.schedulerName of the pools: then fillers hold the room that online keeps",
@@ -82,6 +87,56 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 		d.ok("the bundled scheduler runs (%s)", shown(holders))
 	default:
 		d.ok("every pod that waits was looked at by its scheduler")
+	}
+	return nil
+}
+
+// placedByOthers finds pods on machines of a pool that lends sockets and says that the bundled scheduler serves it, whose own scheduler knows no cells: no taint
+// keeps it off a machine with a lent socket. Pods of namespaces without an ElasticService, as those of the cluster itself, are few and small.
+func placedByOthers(ctx context.Context, d *doctor, all []v1alpha1.CapacityPool) error {
+	served := map[string]string{}
+	for i := range all {
+		if p := &all[i]; p.Spec.SchedulerName != "" && p.Spec.LendableUnit == string(fleet.UnitSocket) {
+			served[p.Name] = p.Spec.SchedulerName
+		}
+	}
+	if len(served) == 0 {
+		return nil
+	}
+	_, nodes, err := d.poolsAndNodes(ctx)
+	if err != nil {
+		return err
+	}
+	serves, elastic := map[string]string{}, map[string]bool{}
+	for i := range nodes {
+		if homes := homesOf(&nodes[i], all); len(homes) == 1 && served[homes[0]] != "" {
+			serves[nodes[i].Name] = served[homes[0]]
+		}
+	}
+	targets, err := list[v1alpha1.ElasticService](ctx, d.c, services, "")
+	if err != nil {
+		return err
+	}
+	for i := range targets {
+		elastic[targets[i].Namespace] = true
+	}
+	pods, err := d.c.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(corev1.PodRunning)})
+	if err != nil {
+		return fmt.Errorf("list the pods that run: %w", err)
+	}
+	var strange []string
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		name, claim := serves[p.Spec.NodeName], facts.ClaimOf(p)
+		if name == "" || !elastic[p.Namespace] || p.Spec.SchedulerName == name || p.Spec.SchedulerName == v1alpha1.SchedulerName ||
+			claim.Tolerates || claim.Mirror || claim.Owner.Kind.Kind == facts.KindDaemonSet.Kind {
+			continue
+		}
+		strange = append(strange, p.Namespace+"/"+p.Name)
+	}
+	if len(strange) > 0 {
+		d.advise("name the bundled scheduler in their templates, or empty spec.schedulerName of the pool: then a taint keeps them off machines with a lent socket",
+			"%s of pools that lend sockets (%s) came by another scheduler, which does not know what of a machine is lent: %s", count(len(strange), "pod"), shown(slices.Sorted(maps.Keys(served))), shown(strange))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
@@ -77,6 +79,58 @@ func TestDoctorFindsPodsWithoutScheduler(t *testing.T) {
 				t.Errorf("found %+v, want %s: %s", d.found, c.want, c.says)
 			}
 		})
+	}
+}
+
+// TestDoctorFindsPodsOfOtherSchedulers: in a pool that lends sockets under the bundled scheduler no taint keeps the pods of another one off.
+func TestDoctorFindsPodsOfOtherSchedulers(t *testing.T) {
+	labels := map[string]string{"tier": "web"}
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-1"}, Spec: corev1.PodSpec{NodeName: "n1", SchedulerName: "default-scheduler"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+		change(p)
+		return p
+	}
+	for name, c := range map[string]struct {
+		scheduler, unit string
+		pod             *corev1.Pod
+		found           bool
+	}{
+		"by another scheduler":       {"springtide", "Socket", pod(func(*corev1.Pod) {}), true},
+		"by the bundled one":         {"springtide", "Socket", pod(func(p *corev1.Pod) { p.Spec.SchedulerName = "springtide" }), false},
+		"by its name for the pool":   {"default-scheduler", "Socket", pod(func(*corev1.Pod) {}), false},
+		"the pool lends machines":    {"springtide", "Node", pod(func(*corev1.Pod) {}), false},
+		"the pool has the cluster's": {"", "Socket", pod(func(*corev1.Pod) {}), false},
+		"on a machine of no pool":    {"springtide", "Socket", pod(func(p *corev1.Pod) { p.Spec.NodeName = "n2" }), false},
+		"of a DaemonSet": {"springtide", "Socket", pod(func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", Controller: new(true)}}
+		}), false},
+		"in a namespace of no service": {"springtide", "Socket", pod(func(p *corev1.Pod) { p.Namespace = "kube-system" }), false},
+		"offline work": {"springtide", "Socket", pod(func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}
+		}), false},
+	} {
+		pool := &v1alpha1.CapacityPool{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "CapacityPool"}, ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+		pool.Spec.SchedulerName, pool.Spec.LendableUnit, pool.Spec.NodeSelector.MatchLabels = c.scheduler, c.unit, labels
+		service := &v1alpha1.ElasticService{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ElasticService"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}
+		var objects []runtime.Object
+		for _, o := range []any{pool, service} {
+			u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, &unstructured.Unstructured{Object: u})
+		}
+		nodes := []runtime.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: labels}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}}
+		d := &doctor{namespace: "springtide-system", c: &clients{core: fake.NewClientset(append(nodes, c.pod)...), clocks: wallClocks(),
+			dyn: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds(), objects...)}}
+		if err := checkSchedulers(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(d.found, func(f finding) bool {
+			return strings.Contains(f.Message, "came by another scheduler") && strings.Contains(f.Message, "shop/cart-1")
+		}); got != c.found {
+			t.Errorf("%s: found %v: %+v", name, got, d.found)
+		}
 	}
 }
 
