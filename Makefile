@@ -101,8 +101,8 @@ seeds: ## 200 seeds of faults with a cycle every 15 seconds, 1,000 where the bun
 	@SEEDS=$${EACH:-1..20} $(GO) test -timeout 60m -run TestSeedsOfAllScenariosBreakNothing ./sim
 
 .PHONY: differential
-differential: ## The bundled scheduler's filters against upstream's on thousands of random clusters (CHECKS=5000)
-	@$(GO) test -timeout 30m -run 'AsUpstream|AnswersAfterChanges' ./scheduler/host ./scheduler/host/upstream -rapid.checks=$${CHECKS:-5000}
+differential: ## The bundled scheduler's filters against upstream's on thousands of random clusters, and adopted autoscalers against theirs (CHECKS=5000)
+	@$(GO) test -timeout 30m -run 'AsUpstream|AnswersAfterChanges' ./scheduler/host ./scheduler/host/upstream ./cmd/springtide/foreign -rapid.checks=$${CHECKS:-5000}
 
 .PHONY: quick
 quick: ## Lint and -short tests of what changed since main and of its direct importers, in 90 seconds; says what it skipped (BASE=REF)

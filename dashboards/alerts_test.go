@@ -67,7 +67,7 @@ var alertCases = map[string][]alertCase{
 	},
 	"SpringtideSizeHeld": {
 		{series: `springtide_object_held{kind="ElasticJob",namespace="ml",name="train",reason="PodsRefused"} 1x20`, at: 16,
-			fires: []string{`{kind="ElasticJob", namespace="ml", name="train", reason="PodsRefused"}`}, says: "not the size that is decided: PodsRefused"},
+			fires: []string{`{kind="ElasticJob", name="train", namespace="ml", reason="PodsRefused"}`}, says: "not the size that is decided: PodsRefused"},
 		{series: `springtide_object_held{kind="ElasticService",namespace="shop",name="off",reason="SetToZero"} 1x20`, at: 16},
 	},
 	"SpringtideSourceDown": {

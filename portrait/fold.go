@@ -47,7 +47,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	l := p.Learned.Open(o.Room, from, recent, missing+n)
 	l.Ask(o.Kin, series.GridIndex(o.KinUntil, p.Step))
 	doubts := suspects{p: &p, l: l, load: load, cpu: cpu, ready: ready, first: first, end: series.GridTime(first+int64(n), p.Step),
-		pods: b.PodsReady, most: b.CoresMost, holdFor: o.holdFor(), k: max(1, int(fallWithin/p.Step))}
+		pods: b.PodsReady, most: b.CoresMost, holdFor: o.holdFor(), backfill: o.Backfill, k: max(1, int(fallWithin/p.Step))}
 	for i := range missing {
 		level := l.Level()
 		l.Observe(math.NaN())

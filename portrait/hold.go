@@ -92,7 +92,9 @@ type suspects struct {
 	// most is the CPU that they can be given, in cores; 0 where that is not known.
 	most    float64
 	holdFor time.Duration
-	k       int // steps within fallWithin
+	// backfill is [Options.Backfill].
+	backfill bool
+	k        int // steps within fallWithin
 	// now is the step that is learned next; faultEnd is the step before which samples were a fault, judged the step before which all are judged.
 	now, faultEnd, judged int
 }
@@ -110,7 +112,7 @@ func (s *suspects) held(i, n int) bool {
 		*h = Hold{}
 	}
 	if !h.Quarantined() {
-		if f, fell := s.fell(i); fell && s.p.doubts(f) && (!s.p.young() || s.recent(i)) {
+		if f, fell := s.fell(i); fell && s.p.doubts(f) && !(s.backfill && s.p.young()) {
 			*h = h.next(s.time(i), f.Top, false)
 		} else if base, rose := s.rose(i); rose && !s.served(i) && (!s.p.young() || s.beyond(i)) {
 			*h = h.next(s.time(i), base, true)
@@ -123,10 +125,6 @@ func (s *suspects) held(i, n int) bool {
 	}
 	return !s.over(i, n)
 }
-
-// recent reports whether a step is one of the last that a fold was given. A young portrait is folded from history that was measured before it was: there a fall to
-// less than a tenth is the end of a burst as often as a lie, and whatever it was is over.
-func (s *suspects) recent(i int) bool { return s.end.Sub(s.time(i)) < s.holdFor }
 
 // fault reports whether the sample of a step was a fault.
 func (s *suspects) fault(i int) bool { return i < s.faultEnd }

@@ -20,6 +20,9 @@ type Options struct {
 	KinUntil time.Time
 	// HoldFor is how long a fall that nothing confirms is held as a fault; 0 means [DefaultHoldFor].
 	HoldFor time.Duration
+	// Backfill says that the batch is history from before the portrait was made. A portrait without a season takes a fall to less than a tenth in it for the end of a
+	// burst; in what comes later it may be a lie.
+	Backfill bool
 	// Room is memory to work in; nil takes new memory.
 	Room *model.Room
 }

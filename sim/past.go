@@ -166,7 +166,7 @@ type followedTo struct {
 }
 
 func (p *Past) learn(known portrait.Portrait, h series.Series, step time.Duration) portrait.Portrait {
-	return portrait.Fold(known, portrait.Batch{CPU: h}, portrait.Options{Step: step})
+	return portrait.Fold(known, portrait.Batch{CPU: h}, portrait.Options{Step: step, Backfill: true})
 }
 
 // remember makes a value once.

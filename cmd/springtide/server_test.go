@@ -54,7 +54,7 @@ func TestAgainstAServer(t *testing.T) {
 	installAll(t, c)
 	doctor := run(exitFailure, "doctor")
 	has(doctor, "all 7 are those of this release")
-	has(doctor, "all 138 that the controller uses are there")
+	has(doctor, "all 140 that the controller uses are there")
 	has(doctor, "there is no namespace springtide-system")
 	has(run(exitOK, "loans"), "every parcel is at home")
 

@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 func newServicesCommand(o *cliOptions) *cobra.Command {
@@ -137,7 +138,7 @@ func newPoolsCommand(o *cliOptions) *cobra.Command {
 			{"NODES", always, func(p *P) string { return known(p, number(p.Status.Nodes)) }},
 			{"CPU", always, func(p *P) string { return known(p, p.Status.Capacity.CPU.String()) }},
 			{"REQUESTED", always, func(p *P) string { return known(p, requestedByOnline(p)) }},
-			{"LENT", always, func(p *P) string { return known(p, withShare(p.Status.Lent.CPU.MilliValue(), &p.Status)) }},
+			{"LENT", always, func(p *P) string { return known(p, withShare(&p.Status.Lent, &p.Status)) }},
 			{"LENT NODES", wideAlone, func(p *P) string { return known(p, number(p.Status.LentNodes)) }},
 			{"LENT SOCKETS", wideAlone, func(p *P) string { return known(p, number(p.Status.LentSockets)) }},
 			{"MOVING", always, func(p *P) string { return known(p, number(p.Status.Moving)) }},
@@ -171,16 +172,17 @@ func requestedByOnline(p *v1alpha1.CapacityPool) string {
 	if p.Spec.Class == string(fleet.Offline) && p.Status.Requested.CPU.IsZero() {
 		return none
 	}
-	return withShare(p.Status.Requested.CPU.MilliValue(), &p.Status)
+	return withShare(&p.Status.Requested, &p.Status)
 }
 
 // withShare prints cores and their share of the pool.
-func withShare(milli int64, s *v1alpha1.CapacityPoolStatus) string {
-	whole := s.Capacity.CPU.MilliValue()
+func withShare(part *v1alpha1.ResourceAmounts, s *v1alpha1.CapacityPoolStatus) string {
+	cpu, _ := facts.Sum(&part.CPU, &part.Memory)
+	whole, _ := facts.Sum(&s.Capacity.CPU, &s.Capacity.Memory)
 	if whole <= 0 {
-		return fmt.Sprint(milli / 1000)
+		return fmt.Sprint(cpu / 1000)
 	}
-	return fmt.Sprintf("%d (%d%%)", milli/1000, milli*100/whole)
+	return fmt.Sprintf("%d (%d%%)", cpu/1000, int(100*float64(cpu)/float64(whole)))
 }
 
 func pinnedText(pinned []v1alpha1.PinnedNode, shown int) string {

@@ -36,7 +36,7 @@ func loadOf(h *History) series.Series {
 // project folds one series into a portrait, as the controller does, and projects it.
 func project(h History, in *Input) Forecast {
 	scale := ScaleOf(h.Values)
-	po := portrait.Options{Step: h.Step}
+	po := portrait.Options{Step: h.Step, Backfill: true}
 	fo := forecast.Options{Steps: in.Horizon, Quantiles: in.Quantiles, MaxStale: math.MaxInt64}
 	if c := in.Options.cycle(h.Step); len(in.Options.Seasons) > 0 && c != model.CycleOf(h.Step) {
 		po.Cycle = c

@@ -202,7 +202,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 			p = p.WithoutLoad(todo[i].id)
 		}
 		o := o
-		o.Room = room
+		o.Room, o.Backfill = room, r.young
 		folded[i] = portrait.Fold(p, l.ordinary(todo[i].id, todo[i].batch, calendars[todo[i].id]), o)
 		l.p.Alive()
 	})

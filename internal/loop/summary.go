@@ -44,6 +44,7 @@ func Backcast(svc *fleet.Service, b portrait.Batch, o Options) Summary {
 	from := load.Start
 	first := load.End().Add(-load.End().Sub(load.Start.Add(week)).Truncate(day))
 	for at := first; at.Before(load.End()); at = at.Add(day) {
+		o.Portrait.Backfill = at.Equal(first)
 		p = portrait.Fold(p, cut(b, from, at), o.Portrait)
 		from = at
 		limit, target := capacities(svc, p)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/model"
 )
 
@@ -270,8 +271,7 @@ func (w *World) noteForecasts(ctx context.Context, now time.Time) error {
 
 // requestsOf is what the scheduler counts for a pod.
 func requestsOf(o *corev1.Pod) fleet.Resources {
-	r := helpers.PodRequests(o, helpers.PodResourcesOptions{})
-	return fleet.Resources{
-		CPU: fleet.MilliCPU(r.Cpu().MilliValue()), Memory: fleet.Bytes(r.Memory().Value()), GPU: r.Name(gpuResource, "").Value(), Pods: 1,
-	}
+	r := facts.Resources(helpers.PodRequests(o, helpers.PodResourcesOptions{}))
+	r.Pods = 1
+	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 )
 
 // secondLook is how long (by the wall) a pod that was found unschedulable, and for which there is room now, is waited for. The scheduler
@@ -50,10 +51,7 @@ type rooms struct{ all, lent, home map[string]fleet.Resources }
 func (t *table) free() *rooms {
 	out := &rooms{make(map[string]fleet.Resources, len(t.nodes)), map[string]fleet.Resources{}, map[string]fleet.Resources{}}
 	for name, n := range t.nodes {
-		a := n.Status.Allocatable
-		out.all[name] = fleet.Resources{
-			CPU: fleet.MilliCPU(a.Cpu().MilliValue()), Memory: fleet.Bytes(a.Memory().Value()), GPU: a.Name(gpuResource, "").Value(), Pods: a.Pods().Value(),
-		}
+		out.all[name] = facts.Resources(n.Status.Allocatable)
 		if share := t.shareOf(n); share != nil {
 			x := promisesOf(share.Spec.Parcels, t.homes[name])
 			out.lent[name], out.home[name] = capacityOf(x.lent, out.all[name]), capacityOf(x.home, out.all[name])

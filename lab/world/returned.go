@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/lab/model"
 )
 
@@ -22,7 +23,8 @@ func (t *table) seenReturned(before, now *v1alpha1.Loan) {
 	if before == nil || fleet.Phase(before.Status.Phase) == fleet.Returned || fleet.Phase(now.Status.Phase) != fleet.Returned || t.homes[now.Spec.NodeName] == offlinePool {
 		return
 	}
-	room := fleet.Resources{CPU: fleet.MilliCPU(now.Spec.Capacity.CPU.MilliValue()), Memory: fleet.Bytes(now.Spec.Capacity.Memory.Value())}
+	cpu, memory := facts.Sum(&now.Spec.Capacity.CPU, &now.Spec.Capacity.Memory)
+	room := fleet.Resources{CPU: cpu, Memory: memory}
 	r := &returned{node: now.Spec.NodeName, virtual: t.now(), wall: time.Now(), waits: map[types.UID]bool{}}
 	for uid, p := range t.pods {
 		asks := fleet.Resources{CPU: p.requests.CPU, Memory: p.requests.Memory}
