@@ -10,17 +10,18 @@ import (
 
 // coloursFor reports whether what is written there is coloured: on a terminal that can, unless NO_COLOR says no (no-color.org).
 func coloursFor(out io.Writer) bool {
-	f, ok := out.(*os.File)
+	f, ok := out.(interface{ Fd() uintptr })
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
-// The colours of the terminal, by meaning.
+// The colours of the terminal, by meaning, and what clears a line that is written again.
 const (
 	colourGood  = "\x1b[32m"
 	colourCare  = "\x1b[33m"
 	colourBad   = "\x1b[31m"
 	colourFaint = "\x1b[2m"
 	colourEnd   = "\x1b[0m"
+	clearLine   = "\r\x1b[K"
 )
 
 // tones are the words that mean something, by the word that a cell begins with.

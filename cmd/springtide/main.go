@@ -16,13 +16,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := newRootCommand().ExecuteContext(ctx)
+	root := newRootCommand()
+	root.SetOut(onScreen(os.Stdout))
+	root.SetErr(onScreen(os.Stderr))
+	err := root.ExecuteContext(ctx)
 	if err != nil {
 		text := err.Error()
 		if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
 			text = calledAsPlugin(text)
 		}
-		fmt.Fprintln(os.Stderr, "Error:", text)
+		fmt.Fprintln(root.ErrOrStderr(), "Error:", text)
 	}
 	os.Exit(exitCode(err))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -35,7 +34,7 @@ type progress struct {
 
 func newProgress(out io.Writer, things string) *progress {
 	p := &progress{out: out, things: things, begin: time.Now()}
-	if f, ok := out.(*os.File); ok {
+	if f, ok := out.(interface{ Fd() uintptr }); ok {
 		p.terminal = term.IsTerminal(int(f.Fd()))
 	}
 	p.next = p.begin.Add(progressLong)
@@ -90,7 +89,7 @@ func (p *progress) show(now time.Time) {
 		return
 	}
 	p.next, p.shown = now.Add(progressFirst), true
-	fmt.Fprintf(p.out, "\r\x1b[K%s", text)
+	fmt.Fprint(p.out, clearLine+text)
 }
 
 // line writes a line of its own.
@@ -109,7 +108,7 @@ func (p *progress) end() {
 
 func (p *progress) clear() {
 	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
+		fmt.Fprint(p.out, clearLine)
 		p.shown = false
 	}
 }
