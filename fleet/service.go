@@ -190,7 +190,8 @@ func (s *Service) Ready() int32 {
 	return n
 }
 
-// Takeovers counts the writes of another manager that undid ours within an hour of one another.
+// Takeovers counts the writes of other managers that undid ours within an hour of one another. By is the last of them: two that take turns, as GitOps and an
+// autoscaler do, are one fight.
 type Takeovers struct {
 	By    string
 	Count int32
@@ -210,14 +211,14 @@ func (t Takeovers) Taken(by string, at, ours time.Time) Takeovers {
 	switch {
 	case !at.After(t.Last) || !ours.After(t.Last):
 		return t
-	case at.Sub(t.Last) >= takeoversCalm || by != t.By:
+	case at.Sub(t.Last) >= takeoversCalm:
 		return Takeovers{By: by, Count: 1, Last: at}
 	}
-	t.Count, t.Last = t.Count+1, at
+	t.By, t.Count, t.Last = by, t.Count+1, at
 	return t
 }
 
-// Fight reports whether the writer took back what was written so often, and so lately, that to write again would be a fight.
+// Fight reports whether others took back what was written so often, and so lately, that to write again would be a fight.
 func (t Takeovers) Fight(at time.Time) bool {
 	return t.Count >= takeoversFight && at.Sub(t.Last) < takeoversCalm
 }
@@ -230,9 +231,9 @@ func (s *Service) Sets() (field, of string) {
 	return "spec.replicas", "the target"
 }
 
-// Contested reports whether another writer owns what Springtide sets and fights for it.
+// Contested reports whether another writer owns what Springtide sets while it is fought for.
 func (s *Service) Contested(at time.Time) bool {
-	return s.ForeignWriter != "" && s.ForeignWriter == s.Takeovers.By && s.Takeovers.Fight(at)
+	return s.ForeignWriter != "" && s.Takeovers.Fight(at)
 }
 
 // MostPerHost is how many of a service's replicas may be on one machine for emptying to leave its spread as it is: a fifth, or one.

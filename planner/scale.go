@@ -59,7 +59,7 @@ func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
 		return fmt.Sprintf("mode %s", svc.Mode)
 	case svc.Contested(s.At):
 		field, of := svc.Sets()
-		return fmt.Sprintf("%s writes %s of %s, and took it back %d times within an hour", svc.ForeignWriter, field, of, svc.Takeovers.Count)
+		return fmt.Sprintf("%s writes %s of %s, and it was taken back %d times within an hour", svc.ForeignWriter, field, of, svc.Takeovers.Count)
 	case in && !s.Watching(m.in.Options.Window):
 		return heldNewLeader
 	case in && !t.DataFresh && !t.LiveAlone:

@@ -304,8 +304,8 @@ func (v *serviceView) able(c *conditions) {
 // contested says that another writer takes spec.replicas back, and what to do.
 func contested(s *fleet.Service) string {
 	field, of := s.Sets()
-	return fmt.Sprintf("%s took %s of %s back %d times within an hour: nothing is scaled until it leaves them alone; to fix: remove %s from its manifest, or set spec.mode to Observe",
-		s.ForeignWriter, field, of, s.Takeovers.Count, field)
+	return fmt.Sprintf("others took %s of %s back %d times within an hour, and %s wrote it last: nothing is scaled until an hour passes without; to fix: remove %s from its manifest, or set spec.mode to Observe",
+		field, of, s.Takeovers.Count, s.ForeignWriter, field)
 }
 
 // active says whether the signals that sizing needs are there.

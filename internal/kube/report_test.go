@@ -215,12 +215,12 @@ func TestReportServiceConditions(t *testing.T) {
 		{"another manager keeps scaling", func(r *loop.Report) {
 			svc := &r.Snapshot.Services[0]
 			svc.ForeignWriter, svc.Takeovers = "argocd-controller", fleet.Takeovers{By: "argocd-controller", Count: 3, Last: r.Snapshot.At}
-		}, "AbleToScale", "False/Contested", "argocd-controller took spec.replicas of the target back 3 times"},
+		}, "AbleToScale", "False/Contested", "others took spec.replicas of the target back 3 times within an hour, and argocd-controller wrote it last"},
 		{"another manager keeps writing the floor", func(r *loop.Report) {
 			svc := &r.Snapshot.Services[0]
 			svc.Actuation, svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}
 			svc.ForeignWriter, svc.Takeovers = "argocd-controller", fleet.Takeovers{By: "argocd-controller", Count: 3, Last: r.Snapshot.At}
-		}, "AbleToScale", "False/Contested", "argocd-controller took minReplicas of the HorizontalPodAutoscaler back 3 times"},
+		}, "AbleToScale", "False/Contested", "others took minReplicas of the HorizontalPodAutoscaler back 3 times"},
 		{"the HPA ends below the service", func(r *loop.Report) {
 			svc := &r.Snapshot.Services[0]
 			svc.Actuation, svc.HPA, svc.Max = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}, 50

@@ -90,7 +90,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 			m.Takeovers = m.Takeovers.Taken(by, at, last.at)
 		}
 		if t := m.Takeovers; t.Fight(a.s.At) {
-			return fmt.Sprintf("Contested: member %s: %s took back the size of %s, or stopped it, %d times within an hour: it is not resized until %s leaves it alone for an hour; to fix: let one of the two own the size, as by taking it out of the members", m.Role, t.By, w.What, t.Count, t.By)
+			return fmt.Sprintf("Contested: member %s: others took back the size of %s, or stopped it, %d times within an hour, the last time %s: it is not resized until an hour passes without; to fix: let one of the writers own the size, as by taking it out of the members", m.Role, w.What, t.Count, t.By)
 		}
 	}
 	if len(refusals) > 0 {
