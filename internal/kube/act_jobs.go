@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,10 +114,14 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 }
 
 // failedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it does an object that validation refuses, and
-// there alone says what of it was wrong.
+// there alone says what of it was wrong. A webhook may answer so, too: it refuses again whatever is read again.
 func failedTest(err error) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || len(status.Status().Details.Causes) == 0)
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
+		return false
+	}
+	status := answer.Status()
+	return (status.Details == nil || len(status.Details.Causes) == 0) && !strings.HasPrefix(status.Message, "admission webhook ")
 }
 
 // member reads the carrier of a member's size.
