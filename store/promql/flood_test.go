@@ -66,7 +66,11 @@ func TestSeriesOfOnePod(t *testing.T) {
 	_, few, _ := cost(1)
 	took, bytes, alloc := cost(many)
 	t.Logf("%d series of each of two metrics of one pod: a cycle takes %v, answers of %d bytes, and %d MB allocated in Prometheus and here", many, took, bytes, alloc>>20)
-	if bytes > few+few/10 {
+	most := few + few/10
+	if many >= manySeries {
+		most += 1 << 10 // the namespace is named as a heavy one, and asked alone
+	}
+	if bytes > most {
 		t.Errorf("answers of %d bytes, of %d with one series: they grow with the series of a pod", bytes, few)
 	}
 }
