@@ -111,7 +111,7 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 				}
 				return
 			}
-			if !strings.HasPrefix(why, "Contested: ") || !strings.Contains(why, "them took back") {
+			if !strings.HasPrefix(why, "Contested: ") || !strings.Contains(why, "others took back the size of Job bert, or stopped it, 3 times within an hour, the last time them:") {
 				t.Fatalf("blocked by %q", why)
 			}
 			r.cycle(t, nil)
