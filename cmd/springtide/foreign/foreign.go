@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +183,10 @@ func cpuTarget(hpa *autoscalingv2.HorizontalPodAutoscaler) int32 {
 	return 0
 }
 
-// number is a decimal number as text, as fields of ours take it: not in scientific notation, in thousandths as an HPA counts.
-func number(v float64) string { return strconv.FormatFloat(math.Trunc(v*1000)/1000, 'f', -1, 64) }
+// number is a decimal number as text, as fields of ours take it: not in scientific notation, and rounded to thousandths as KEDA does.
+func number(v float64) string {
+	text := strings.TrimRight(strconv.FormatFloat(v, 'f', 3, 64), "0")
+	return strings.TrimSuffix(text, ".")
+}
 
 var errNotPositive = errors.New("it is no positive number")

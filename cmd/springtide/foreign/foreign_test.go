@@ -279,3 +279,11 @@ func TestTriggersOfAllTypes(t *testing.T) {
 		t.Errorf("tables for %v: give each type its fields in testdata", known)
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{1.003: "1.003", 1.0034: "1.003", 1.0036: "1.004", 0.29: "0.29", 2.5: "2.5", 100: "100", 1e6: "1000000", 0.0004: "0", 4.35: "4.35"} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}

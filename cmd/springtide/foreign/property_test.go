@@ -70,10 +70,10 @@ func windowsAt(t *rapid.T, s *v1alpha1.ElasticService, now time.Time) int32 {
 	return n
 }
 
-// nearChange reports a time within a day of a change of the zone's clock: there KEDA leaves out times that the clock jumps over, and a
-// window takes the shorter length.
+// nearChange reports a time around a change of the zone's clock: there KEDA leaves out times that the clock jumps over, and a window takes the shorter length. The cron
+// library of both leaves out a whole day's start where the clock changes by half an hour, and what was set before holds until the next one.
 func nearChange(now time.Time, zone *time.Location) bool {
-	_, before := now.In(zone).Add(-36 * time.Hour).Zone()
+	_, before := now.In(zone).Add(-72 * time.Hour).Zone()
 	_, after := now.In(zone).Add(36 * time.Hour).Zone()
 	return before != after
 }
