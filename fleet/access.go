@@ -118,7 +118,7 @@ func (a *Access) Whole(side Class) bool {
 }
 
 // Taints reports whether the holder taint must keep online pods off the machine. byCells says that who places the pods of
-// its pool goes by the cells of the share: there the taint is for a machine of which online keeps nothing. On the others it would only bring out who evicts what a taint
+// its pool reads the cells of the share: there the taint is for a machine of which online keeps nothing. On the others it would only bring out who evicts what a taint
 // forbids, as a descheduler does.
 func (a *Access) Taints(byCells bool) bool {
 	if a.Whole(Online) {

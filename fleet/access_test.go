@@ -103,10 +103,10 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%s: both sides may land", c.name)
 		}
 		if !a.Taints(false) != a.Whole(Online) {
-			t.Errorf("%s: who goes by marks alone is kept off by the taint %v", c.name, a.Taints(false))
+			t.Errorf("%s: one that reads marks alone is kept off by the taint %v", c.name, a.Taints(false))
 		}
 		if closed := classes(n.Pool) != Online || !strings.Contains(sides, "o") || strings.Contains(c.name, "the topology went"); a.Taints(true) != (closed && !a.Whole(Online)) {
-			t.Errorf("%s: who goes by cells is kept off by the taint %v", c.name, a.Taints(true))
+			t.Errorf("%s: one that reads cells is kept off by the taint %v", c.name, a.Taints(true))
 		}
 		slices.Reverse(n.Share.Parcels)
 		if b := AccessOf(n, n.Share.Parcels, classes); b.Open(Online) != c.online || b.Open(Offline) != c.offline {

@@ -73,7 +73,7 @@ func (s *Snapshot) ClassOf(id PoolID) Class {
 	return ""
 }
 
-// ByCells reports whether the online pods of a pool are placed by the cells of NodeShares: the bundled scheduler does so, the cluster's own goes by marks of nodes.
+// ByCells reports whether the online pods of a pool are placed by the cells of NodeShares: the bundled scheduler does so, the cluster's own reads the marks of nodes.
 func (s *Snapshot) ByCells(id PoolID) bool {
 	p := s.Pool(id)
 	return p != nil && p.Scheduler != ""

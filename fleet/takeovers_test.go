@@ -31,7 +31,7 @@ func TestTakeovers(t *testing.T) {
 	}
 }
 
-// TestContested: while a fight is not an hour old, whoever of its writers holds the field, it is left alone; without one it is ours again.
+// TestContested: while a fight is not an hour old, the field is left alone, no matter which of its writers holds it; without one it is ours again.
 func TestContested(t *testing.T) {
 	at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

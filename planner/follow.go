@@ -180,7 +180,7 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 		m.step(passFollow, MoveCancel, *l, after, err, "TideTurned")
 		return
 	}
-	// Without the taint an online pod may still land where it goes by marks: the mark may have been refused that went up with the loan.
+	// Without the taint an online pod may still land where its scheduler reads marks: the mark may have been refused that went up with the loan.
 	// One that did keeps the machine until it leaves, or the loan is given up.
 	access := m.access(node)
 	if !entry.IsClean(l.Epoch) || !node.Marks.HolderTaint && access.Taints(m.in.Snapshot.ByCells(node.Pool)) || m.occupied(l) {

@@ -624,7 +624,7 @@ func TestRefusedPodsHoldNoRoom(t *testing.T) {
 				y.cycle()
 			}
 			if got := y.running("batch/good", "worker"); got != 2 {
-				t.Errorf("%d of the other job run beside room that is kept for pods that cannot be made", got)
+				t.Errorf("%d of the other job run next to room that is kept for pods that cannot be made", got)
 			}
 			if got := y.member("batch/bad", "worker").Desired; got == 0 {
 				t.Error("its size was taken back, so that its controller does not try again")

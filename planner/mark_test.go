@@ -108,3 +108,30 @@ func TestKeptRoomIsHeldBeforeOfflineLands(t *testing.T) {
 		})
 	}
 }
+
+// A machine of which online keeps a socket bears no taint where the bundled scheduler serves its pool: who evicts for taints would take online's pods there.
+func TestASocketLoanBearsNoTaint(t *testing.T) {
+	for name, c := range map[string]struct {
+		bundled, both, taint bool
+	}{
+		"one socket, by cells": {true, false, false}, "one socket, by marks": {false, false, true},
+		"both sockets, by cells": {true, true, true}, "both sockets, by marks": {false, true, true},
+	} {
+		w := newWorld(4).service("web", 4, 0, 1, 30)
+		w.halves(0, fleet.Lent)
+		if !c.both {
+			w.s.Loans, w.s.Nodes[0].Share.Parcels = w.s.Loans[:1], w.s.Nodes[0].Share.Parcels[:1]
+		}
+		for i := range w.s.Pools {
+			if c.bundled {
+				w.s.Pools[i].Scheduler = "springtide"
+			}
+		}
+		w.s.Nodes[0].Marks.HolderTaint = !c.taint
+		p := made(w.input())
+		i := slices.IndexFunc(p.Marks, func(m Mark) bool { return m.ID == "uid-00" })
+		if i < 0 || p.Marks[i].Want.HolderTaint != c.taint {
+			t.Errorf("%s: %+v, want the taint %v", name, p.Marks, c.taint)
+		}
+	}
+}

@@ -177,8 +177,11 @@ func (m *Machine) inTheWay(p *fleet.ShareParcel, o Options) (Wait, []string) {
 
 // keptOff reports whether no more pods of the class that leaves may land on its cells.
 func (m *Machine) keptOff(leaves fleet.Class) bool {
+	if m.Node.Marks.KeepOff(leaves) || leaves != fleet.Online {
+		return m.Node.Marks.KeepOff(leaves)
+	}
 	access := fleet.AccessOf(m.Node, m.Node.Share.Parcels, m.ClassOf)
-	return m.Node.Marks.KeepOff(leaves) || leaves == fleet.Online && !access.Taints(m.ByCells)
+	return !access.Taints(m.ByCells)
 }
 
 // leaves is the side whose pods must go; empty where neither pool is known.

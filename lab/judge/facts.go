@@ -112,7 +112,7 @@ type Parcel struct {
 type Pool struct {
 	Name string
 	Side Side
-	// ByCells says that the bundled scheduler serves it, which goes by the cells of NodeShares.
+	// ByCells says that the bundled scheduler serves it, which reads the cells of NodeShares.
 	ByCells bool
 	// Notice is what its borrowers are announced at least.
 	Notice time.Duration

@@ -223,7 +223,7 @@ func (j *Judge) lookMarks(n *Node) {
 	case n.HolderTaint && !moves:
 		j.while(rulePair, "node "+n.Name+" taint", spanPair, "carries the taint springtide.dev/holder, and nothing of it is lent or moves")
 	case n.HolderTaint && home.ByCells && keeps > 0:
-		j.while(rulePair, "node "+n.Name+" taint", spanPair, "carries the taint springtide.dev/holder, though who places online's pods there goes by cells, and it keeps some: %s", s.inWords())
+		j.while(rulePair, "node "+n.Name+" taint", spanPair, "carries the taint springtide.dev/holder, though its scheduler reads cells, and online keeps some: %s", s.inWords())
 	case lent && !n.HolderTaint && !(home.ByCells && keeps > 0):
 		j.while(rulePair, "node "+n.Name+" taint", spanPair, "is lent, and lacks the taint springtide.dev/holder: %s", s.inWords())
 	}

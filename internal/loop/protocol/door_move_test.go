@@ -295,3 +295,20 @@ func TestDoorHolderChangesOnlyWhenClean(t *testing.T) {
 		}
 	})
 }
+
+// The taint is taken off a machine with a lent socket only where its pods are placed by cells, and online keeps one.
+func TestTaintOfALentSocket(t *testing.T) {
+	for name, c := range map[string]struct {
+		by    string
+		cells []int
+		says  string
+	}{
+		"by cells": {"springtide", []int{1}, ""}, "by marks": {"", []int{1}, "the holder taint must stay"}, "by cells, all is lent": {"springtide", []int{0, 1}, "the holder taint must stay"},
+	} {
+		s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "batch", Class: fleet.Offline, Scheduler: c.by}, {ID: "web", Class: fleet.Online, Scheduler: c.by}},
+			Nodes: []fleet.Node{{ID: "u1", Name: "n1", Pool: "web", Cells: []fleet.Cell{{ID: 0}, {ID: 1, Socket: 1}}, Marks: fleet.NodeMarks{HolderTaint: true},
+				Share: fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: c.cells, Holder: "batch", Loan: "l1", Epoch: 1}}}}},
+			Loans: []fleet.Loan{{ID: "l1", Node: "u1", NodeName: "n1", From: "web", To: "batch", Cells: c.cells, Phase: fleet.Lent, Epoch: 1}}}
+		expect(t, name, judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n1", ID: "u1"})), c.says)
+	}
+}
