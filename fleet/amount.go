@@ -72,6 +72,15 @@ func (r Resources) Fits(room Resources) bool {
 	return r.CPU <= room.CPU && r.Memory <= room.Memory && r.GPU <= room.GPU && r.Pods <= room.Pods
 }
 
+// CPUAndMemory are these two alone: what lending is reckoned in. GPUs are no service's bottleneck unless it asks for them, and then its pods pin the
+// machine; the number of pods is bounded by CPU long before.
+func (r Resources) CPUAndMemory() Resources { return Resources{CPU: r.CPU, Memory: r.Memory} }
+
+// Part is a fraction of the CPU and the memory, rounded down.
+func (r Resources) Part(f float64) Resources {
+	return Resources{CPU: MilliCPU(float64(r.CPU) * f), Memory: Bytes(float64(r.Memory) * f)}
+}
+
 // IsZero reports whether every amount is zero.
 func (r Resources) IsZero() bool { return r == Resources{} }
 

@@ -113,6 +113,9 @@ func (s Shut) String() string {
 // Lasts reports whether room on the machine can be counted on for the time ahead: it takes pods, and is not known to go.
 func (n *Node) Lasts() bool { return n.Ready && n.Leaving == "" }
 
+// Admits reports whether a machine of an offline pool is room for an online pool that borrows it: it is ready, and the pool's services tolerate its taints.
+func (n *Node) Admits(pool PoolID) bool { return n.Ready && !slices.Contains(n.Repels, pool) }
+
 // Agentless reports whether no agent was ever seen on the machine. The controller then decides Clean by the API server's facts, for the
 // whole machine and for no part of it.
 func (n *Node) Agentless() bool { return !n.AgentAlive && !n.AgentKnown }

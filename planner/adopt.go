@@ -66,7 +66,7 @@ func (m *maker) adopt() {
 // adoptOrphan makes the loan of an entry again, or clears the entry where the parcel is home.
 func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 	s := m.in.Snapshot
-	if slices.ContainsFunc(m.loans[n.ID], func(l *fleet.Loan) bool { return !l.Phase.Ended() && fleet.Overlap(l.Cells, e.Cells) }) {
+	if slices.ContainsFunc(m.on(n.ID).Loans, func(l *fleet.Loan) bool { return !l.Phase.Ended() && fleet.Overlap(l.Cells, e.Cells) }) {
 		return // that loan's own steps bring the share in line
 	}
 	cells := slices.DeleteFunc(slices.Clone(e.Cells), func(c int) bool { return !slices.Contains(n.AllCells(), c) })
@@ -188,7 +188,7 @@ func (m *maker) lacksMore(p *fleet.Pool) bool {
 		return false
 	}
 	l := m.ledgerOf(p)
-	return !m.lacking(l).Sub(withGPUs(l.coming)).Floor().IsZero()
+	return !m.lacking(l).Sub(withGPUs(l.Coming)).Floor().IsZero()
 }
 
 // countAdopted counts a machine as on its way home, as the next plan does: recalls of this plan ask for what is short beyond it.
@@ -197,10 +197,10 @@ func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
 		return
 	}
 	l := m.ledgerOf(p)
-	room := n.Allocatable.Sub(l.online[n.ID]).Floor()
-	l.coming = l.coming.Add(room)
-	if m.state[n.ID].live == 0 {
-		l.usable = l.usable.Sub(room)
+	room := m.on(n.ID).Coming()
+	l.Coming = l.Coming.Add(room)
+	if m.on(n.ID).Moves.Live == 0 {
+		l.Usable = l.Usable.Sub(room)
 	}
 }
 
@@ -209,13 +209,13 @@ func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
 func (m *maker) adoptStrays(n *fleet.Node) {
 	s := m.in.Snapshot
 	pool, borrower := s.Pool(n.Pool), borrowerOf(s)
-	if pool == nil || pool.Class != fleet.Online || borrower == "" || len(m.pods[n.ID]) == 0 {
+	if pool == nil || pool.Class != fleet.Online || borrower == "" || len(m.on(n.ID).Pods) == 0 {
 		return
 	}
 	away := m.awayCells(n)
 	var pods []*fleet.Pod
 	var ask fleet.Resources
-	for _, p := range m.pods[n.ID] {
+	for _, p := range m.on(n.ID).Pods {
 		if p.Class != fleet.PodOffline || p.Deleting || p.Daemon || p.Reclaimed && n.AgentAlive {
 			continue
 		}
@@ -272,7 +272,7 @@ func cellRoom(n *fleet.Node, cells []int) fleet.Resources {
 // awayCells are the cells of a machine that are not simply at home: a loan that is under way has them, or an entry of the share that no loan answers for.
 func (m *maker) awayCells(n *fleet.Node) []int {
 	var out []int
-	for _, l := range m.loans[n.ID] {
+	for _, l := range m.on(n.ID).Loans {
 		if !l.Phase.Ended() {
 			out = append(out, l.Cells...)
 		}

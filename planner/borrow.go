@@ -29,39 +29,6 @@ func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
 	return out
 }
 
-// countBorrowed counts a machine of an offline pool that an online pool borrows: its whole room while it is lent, what online pods ask for on
-// it while it goes back, and its room as coming while it is emptied; nothing of it while it is not ready. One whose taints came later, and keep
-// the pool's services off, counts with what runs there. It is no capacity of the pool, so no watermark is computed from it.
-func (m *maker) countBorrowed(l *ledger, n *fleet.Node) {
-	if m.state[n.ID].out+m.state[n.ID].borrowed+m.state[n.ID].back == 0 {
-		return
-	}
-	for _, loan := range m.loans[n.ID] {
-		if loan.To != l.pool.ID || loan.Phase.Ended() || !m.fromOffline(loan) {
-			continue
-		}
-		l.borrowed = append(l.borrowed, loan)
-		if loan.Phase == fleet.Emptying {
-			if opens(n, l.pool) && n.Lasts() {
-				l.coming = l.coming.Add(n.Allocatable)
-			}
-			continue
-		}
-		asked := l.onlineOn(n)
-		l.online[n.ID] = asked
-		switch {
-		case !n.Ready: // as of the pool's own, nothing of it is counted on
-		case loan.Phase == fleet.Lent && opens(n, l.pool):
-			l.usable = l.usable.Add(n.Allocatable)
-		default:
-			l.usable = l.usable.Add(asked)
-		}
-	}
-}
-
-// opens reports whether a machine of an offline pool is room for an online pool that borrows it: it is ready, and the pool's services tolerate its taints.
-func opens(n *fleet.Node, to *fleet.Pool) bool { return n.Ready && !slices.Contains(n.Repels, to.ID) }
-
 // borrow begins loans for what is short, and returns what stays so.
 func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {
 	s := m.in.Snapshot
@@ -103,9 +70,9 @@ func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
 		if !n.Lasts() {
 			continue // it brings nothing
 		}
-		kept := n.Pool == l.pool.ID && m.state[n.ID].emptyingAlone()
-		if kept || slices.ContainsFunc(l.borrowed, func(x *fleet.Loan) bool { return x.Node == n.ID && x.Phase == fleet.Noticed }) {
-			ask.Amount = ask.Amount.Sub(only(n.Allocatable.Sub(l.online[n.ID])).Floor())
+		kept := n.Pool == l.pool.ID && m.on(n.ID).Moves.EmptyingAlone()
+		if kept || slices.ContainsFunc(l.Borrowed, func(x *fleet.Loan) bool { return x.Node == n.ID && x.Phase == fleet.Noticed }) {
+			ask.Amount = ask.Amount.Sub(m.on(n.ID).Free().CPUAndMemory())
 		}
 	}
 	_, short := reclaim.Choose(s, ask, m.recalls())
@@ -135,13 +102,13 @@ const (
 // looked for from its own time on: before it they fit.
 func (m *maker) dueOf(l *ledger, flood time.Time) time.Time {
 	if l.due.IsZero() {
-		own := only(l.capacity).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+		own := l.Capacity.CPUAndMemory().Sub(l.Kept(l.pool.LowWatermark))
 		at := m.in.Options.Interval
 		if wait := flood.Sub(m.in.Snapshot.At); wait > l.pool.MinimumTerm {
 			at = wait
 		}
 		for ; at < longestBorrow; at += dueStep {
-			if only(l.need(at, at+l.pool.MinimumTerm)).Fits(own) {
+			if l.need(at, at+l.pool.MinimumTerm).CPUAndMemory().Fits(own) {
 				break
 			}
 		}
@@ -153,12 +120,12 @@ func (m *maker) dueOf(l *ledger, flood time.Time) time.Time {
 // keepBorrowed takes back the notices of borrowed machines that were to go home, as long as something is short, and returns what still is.
 func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
-	for _, loan := range l.borrowed {
+	for _, loan := range l.Borrowed {
 		n := s.Node(loan.Node)
-		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !opens(n, l.pool) || m.decided(loan.ID) {
+		if short.Floor().IsZero() || loan.Phase != fleet.Noticed || n == nil || !n.Admits(l.pool.ID) || m.decided(loan.ID) {
 			continue
 		}
-		room := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor()
+		room := withGPUs(m.on(n.ID).Free())
 		if !reclaim.Helps(room, short) {
 			continue
 		}
@@ -178,20 +145,20 @@ func held(x *fleet.Loan) bool { return x.Phase == fleet.Lent || x.Phase == fleet
 // lends nothing. What goes home may take hours, since its pods leave by scale-in alone, and holds nothing up.
 func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) string {
 	s := m.in.Snapshot
-	lent := slices.DeleteFunc(slices.Clone(l.borrowed), func(x *fleet.Loan) bool { return !held(x) })
+	lent := slices.DeleteFunc(slices.Clone(l.Borrowed), func(x *fleet.Loan) bool { return !held(x) })
 	kept := len(lent)
 	if kept == 0 {
 		return ""
 	}
 	lent = slices.DeleteFunc(lent, func(x *fleet.Loan) bool { return s.Node(x.Node) == nil || m.decided(x.ID) })
 	slices.SortFunc(lent, func(a, b *fleet.Loan) int {
-		return cmp.Or(fleet.TrueFirst(a.Phase == fleet.Emptying, b.Phase == fleet.Emptying), cmp.Compare(l.online[a.Node].CPU, l.online[b.Node].CPU), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(fleet.TrueFirst(a.Phase == fleet.Emptying, b.Phase == fleet.Emptying), cmp.Compare(m.on(a.Node).Asked().CPU, m.on(b.Node).Asked().CPU), cmp.Compare(a.ID, b.ID))
 	})
 	// What comes is no room yet, so what is emptied in vain is judged with it.
-	spare = spare.Add(only(l.coming))
-	due := only(l.usable).Sub(only(l.need(0, lead))).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+	spare = spare.Add(l.Coming.CPUAndMemory())
+	due := l.Above(l.pool.LowWatermark).Sub(l.need(0, lead).CPUAndMemory())
 	for _, x := range lent {
-		room := only(s.Node(x.Node).Allocatable)
+		room := s.Node(x.Node).Allocatable.CPUAndMemory()
 		over := !x.Due.IsZero() && !s.At.Before(x.Due)
 		if !room.Fits(spare) && !(over && x.Phase == fleet.Lent && room.Fits(due)) {
 			continue
@@ -238,7 +205,7 @@ func (m *maker) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Nod
 
 // sides are the pods of online and offline work on a machine.
 func (m *maker) sides(node fleet.NodeID) (online, offline []*fleet.Pod) {
-	for _, p := range m.pods[node] {
+	for _, p := range m.on(node).Pods {
 		switch p.Class {
 		case fleet.PodOnline:
 			online = append(online, p)
@@ -293,13 +260,8 @@ func (m *maker) lenders() {
 		if p.Class != fleet.Offline || !out {
 			continue
 		}
-		l := &ledger{in: m.in, pool: p, pods: m.pods, loans: m.loans, online: map[fleet.NodeID]fleet.Resources{}}
-		for k := range s.Nodes {
-			if n := &s.Nodes[k]; n.Pool == p.ID {
-				l.nodes++
-				l.capacity = l.capacity.Add(n.Allocatable)
-			}
-		}
+		own := m.room.Pool(p.ID)
+		l := &ledger{in: m.in, pool: p, PoolRoom: fleet.PoolRoom{Machines: own.Machines, Capacity: own.Holds}}
 		m.plan.Pools = append(m.plan.Pools, m.view(l, 0))
 	}
 	slices.SortStableFunc(m.plan.Pools, func(a, b PoolView) int { return cmp.Compare(a.Pool, b.Pool) })
@@ -308,7 +270,7 @@ func (m *maker) lenders() {
 // borrowedCapacity is what the pool holds of offline pools.
 func (l *ledger) borrowedCapacity() fleet.Resources {
 	var sum fleet.Resources
-	for _, x := range l.borrowed {
+	for _, x := range l.Borrowed {
 		if x.Phase.Away() {
 			sum = sum.Add(x.Capacity)
 		}

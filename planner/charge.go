@@ -24,7 +24,7 @@ func (c Charge) On(l fleet.Ledger, now time.Time, owner string) fleet.Ledger {
 
 // chargedTo is the pool whose budget bounds what is taken off a machine.
 func (m *maker) chargedTo(node fleet.NodeID) fleet.PoolID {
-	return m.in.Snapshot.DisruptionPool(m.in.Snapshot.Node(node), m.loans[node])
+	return m.in.Snapshot.DisruptionPool(m.in.Snapshot.Node(node), m.on(node).Loans)
 }
 
 // charge adds pods on a machine to what an action takes.

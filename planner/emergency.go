@@ -28,7 +28,7 @@ func (m *maker) shortenNotices() {
 			if short.Floor().IsZero() {
 				break
 			}
-			room := withGPUs(n.Allocatable.Sub(l.online[n.ID]).Floor())
+			room := withGPUs(m.on(n.ID).Coming())
 			if !reclaim.Helps(room, short) {
 				continue
 			}
@@ -46,7 +46,7 @@ func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
 	last := map[fleet.NodeID]time.Time{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if st := m.state[n.ID]; n.Pool != pool || !n.Lasts() || st.homeward == 0 || st.homeward != st.live {
+		if st := m.on(n.ID).Moves; n.Pool != pool || !n.Lasts() || st.Homeward == 0 || st.Homeward != st.Live {
 			continue
 		}
 		out = append(out, n)
@@ -84,23 +84,23 @@ func (m *maker) shortenOn(n *fleet.Node) {
 // still ask for.
 func (m *maker) released(l *fleet.Loan) fleet.Resources {
 	var away int
-	for _, o := range m.loans[l.Node] {
+	for _, o := range m.on(l.Node).Loans {
 		if o.Phase.Away() {
 			away += len(o.Cells)
 		}
 	}
 	left := l.Capacity
-	for _, p := range m.pods[l.Node] {
+	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline {
-			left = left.Sub(share(p.Requests, float64(len(l.Cells))/float64(away)))
+			left = left.Sub(p.Requests.Part(float64(len(l.Cells)) / float64(away)))
 		}
 	}
-	return only(left).Floor()
+	return left.CPUAndMemory().Floor()
 }
 
 // allAnswered reports whether every offline pod of a machine acknowledged one of the notices.
 func (m *maker) allAnswered(node fleet.NodeID, loans []*fleet.Loan) bool {
-	return !slices.ContainsFunc(m.pods[node], func(p *fleet.Pod) bool {
+	return !slices.ContainsFunc(m.on(node).Pods, func(p *fleet.Pod) bool {
 		return p.Class == fleet.PodOffline && !p.Deleting && !answers(p, loans)
 	})
 }

@@ -29,10 +29,10 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
 		n := s.Node(loan.Node)
-		if n == nil || !n.Lasts() || !m.state[loan.Node].emptyingAlone() {
+		if n == nil || !n.Lasts() || !m.on(loan.Node).Moves.EmptyingAlone() {
 			continue
 		}
-		switch free := withGPUs(n.Allocatable.Sub(l.online[n.ID])).Floor(); {
+		switch free := withGPUs(m.on(n.ID).Free()); {
 		case m.home[loan.ID]: // called off by this plan already
 			short = short.Sub(free)
 		case !m.decided(loan.ID) && free.CPU >= leastRoom:
@@ -55,7 +55,7 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 
 // stopEmptying calls off what is still being emptied of a machine that goes home.
 func (m *maker) stopEmptying(node fleet.NodeID, why string) {
-	for _, l := range m.loans[node] {
+	for _, l := range m.on(node).Loans {
 		if l.Phase == fleet.Emptying {
 			after, err := l.Cancel(m.in.Snapshot.At, why)
 			m.step(passBringHome, MoveCancel, *l, after, err, "TideTurned")
@@ -88,10 +88,10 @@ func (m *maker) giveUpPinned(l *ledger, term time.Duration) {
 	s, o := m.in.Snapshot, m.in.Options
 	drops := l.drops(term)
 	for _, loan := range emptyingOf(s, l.pool.ID) {
-		if s.At.Sub(loan.Created) < o.EmptyFor || !l.emptyingWhole(loan.Node) {
+		if s.At.Sub(loan.Created) < o.EmptyFor || !emptyingWhole(m.on(loan.Node)) {
 			continue
 		}
-		for _, p := range m.pods[loan.Node] {
+		for _, p := range m.on(loan.Node).Pods {
 			if p.Class == fleet.PodOnline && !p.Deleting && drops[p.Service] <= 0 {
 				after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
 				m.step(passGiveUp, MoveCancel, *loan, after, err, "Pinned")
@@ -109,12 +109,12 @@ func (m *maker) giveUpLate(l *fleet.Loan, n *fleet.Node) {
 		return
 	}
 	why := "the node side does not report it clean"
-	stays := slices.IndexFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
+	stays := slices.IndexFunc(m.on(n.ID).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 	switch {
 	case !n.AgentAlive && n.AgentKnown:
 		why = "its node agent shows no life"
 	case stays >= 0 && m.occupied(l):
-		why = fmt.Sprintf("pod %s stays", m.pods[n.ID][stays].Name)
+		why = fmt.Sprintf("pod %s stays", m.on(n.ID).Pods[stays].Name)
 	case n.Agentless() && l.Kind == fleet.KindSocket:
 		why = "a socket needs a node agent"
 	case n.Agentless():

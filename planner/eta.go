@@ -136,19 +136,20 @@ func newEstimate(x *staffing) *estimate {
 	m, s := x.m, x.m.in.Snapshot
 	e := &estimate{x: x, quotas: newQuotaBounds(m.tenants), behind: map[*staff]bool{}}
 	stable, any := map[fleet.Resources]int64{}, map[fleet.Resources]int64{}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		p := s.Pool(n.Pool)
-		if p == nil || !n.Lasts() {
-			continue
-		}
-		e.gpus += n.Allocatable.GPU
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		own := m.room.Pool(p.ID)
+		e.gpus += own.Lasting.GPU
 		if p.Class == fleet.Offline {
-			e.home = e.home.Add(n.Allocatable)
-			stable[n.Allocatable]++
+			e.home = e.home.Add(own.Lasting)
 		}
-		if p.Class == fleet.Offline || p.Mode.Acts() {
-			any[n.Allocatable]++
+		for _, k := range own.Kinds {
+			if p.Class == fleet.Offline && k.Lasting > 0 {
+				stable[k.Holds] += k.Lasting
+			}
+			if (p.Class == fleet.Offline || p.Mode.Acts()) && k.Lasting > 0 {
+				any[k.Holds] += k.Lasting
+			}
 		}
 	}
 	e.stable, e.any = kindsOf(stable), kindsOf(any)
@@ -257,7 +258,7 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 				continue // over
 			}
 			// What is lent stays until it must come home; what is lent anew must be free for a term.
-			lent = only(lent).Min(look.Stay[b][k]).Max(look.Begin[b][k])
+			lent = lent.CPUAndMemory().Min(look.Stay[b][k]).Max(look.Begin[b][k])
 			if shut != nil && shut(k) {
 				opened = look.At.Add(stepStart(k + 1))
 				continue
@@ -286,7 +287,7 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 		eta.Why += fmt.Sprintf(": no slice that is open within %d days is enough", week)
 	case eta.Expected.IsZero():
 		eta.Kind = WaitsForRoom
-		eta.Why += fmt.Sprintf(": not expected within %d days, of which the best leaves it %s", week, only(most))
+		eta.Why += fmt.Sprintf(": not expected within %d days, of which the best leaves it %s", week, most.CPUAndMemory())
 	}
 }
 

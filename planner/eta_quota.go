@@ -128,17 +128,21 @@ func (e *estimate) parcels(st *staff, class fleet.ParcelClass) int64 {
 func (e *estimate) within(mem *fleet.Member, class fleet.ParcelClass) (largest fleet.Resources, all bool) {
 	s := e.x.m.in.Snapshot
 	unit := mem.Request.OnePod()
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		p := s.Pool(n.Pool)
-		offline := p != nil && p.Class == fleet.Offline
-		switch {
-		case p == nil || !n.Lasts() || !offline && (mem.Stable || !p.Mode.Acts()) || n.Allocatable.Count(unit) == 0:
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		offline := p.Class == fleet.Offline
+		if !offline && (mem.Stable || !p.Mode.Acts()) {
 			continue
-		case !class.Holds(fleet.KindNode, n.GPUModel) || !offline && p.Unit == fleet.UnitSocket:
-			return fleet.Resources{}, false
 		}
-		largest = largest.Max(n.Allocatable)
+		for _, k := range e.x.m.room.Pool(p.ID).Kinds {
+			switch {
+			case k.Lasting == 0 || k.Holds.Count(unit) == 0:
+				continue
+			case !class.Holds(fleet.KindNode, k.GPUModel) || !offline && p.Unit == fleet.UnitSocket:
+				return fleet.Resources{}, false
+			}
+			largest = largest.Max(k.Holds)
+		}
 	}
 	return largest, true
 }

@@ -65,7 +65,7 @@ func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Du
 // stays shut to online whatever becomes of the others.
 func (m *maker) placeOnLast(t *place.Table, class place.ClassID, take []reclaim.Candidate) int {
 	for i, c := range slices.Backward(take) {
-		if m.state[c.Node.ID].live > 0 {
+		if m.on(c.Node.ID).Moves.Live > 0 {
 			continue
 		}
 		t.SetOpen(c.Node.ID, fleet.Online, true)

@@ -85,7 +85,7 @@ func (m *maker) together() {
 
 // goesHome reports whether a parcel of the machine is on its way home, did not come, or came and is kept for its claimant, once this plan is carried out.
 func (m *maker) goesHome(node fleet.NodeID) bool {
-	return m.recalled[node] || slices.ContainsFunc(m.loans[node], func(l *fleet.Loan) bool {
+	return m.recalled[node] || slices.ContainsFunc(m.on(node).Loans, func(l *fleet.Loan) bool {
 		at, decided := m.proposed[l.ID]
 		return (l.Phase.Away() && l.Phase != fleet.Lent || l.Phase == fleet.Returned) && !m.fromOffline(l) && !(decided && at.kind == MoveTurnBack)
 	})
@@ -175,7 +175,7 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 // emptied hands a parcel over that is clean. One of a machine that goes home stays, since all parcels of a machine come home together.
 func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Node) {
 	at := m.in.Snapshot.At
-	if st := m.state[l.Node]; st.leaving() {
+	if st := m.on(l.Node).Moves; st.Leaving() {
 		after, err := l.Cancel(at, "another parcel of the machine is on its way home")
 		m.step(passFollow, MoveCancel, *l, after, err, "TideTurned")
 		return
@@ -187,7 +187,7 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 		m.giveUpLate(l, node)
 		return
 	}
-	if m.state[l.Node].live > 1 {
+	if m.on(l.Node).Moves.Live > 1 {
 		m.clean = append(m.clean, l) // this plan may yet recall the other parcels
 		return
 	}
@@ -216,7 +216,7 @@ func (m *maker) guestOfOnline(l *fleet.Loan, n *fleet.Node) *fleet.Pod {
 	if !n.Agentless() || l.Kind != fleet.KindNode {
 		return nil
 	}
-	for _, p := range m.pods[n.ID] {
+	for _, p := range m.on(n.ID).Pods {
 		if p.Class == fleet.PodOnline && !p.Deleting {
 			return p
 		}
@@ -236,8 +236,8 @@ func (m *maker) handOver() {
 // occupied reports whether online pods are on a machine of which, with this loan, online keeps nothing.
 func (m *maker) occupied(l *fleet.Loan) bool {
 	from, n := m.pool(l), m.in.Snapshot.Node(l.Node)
-	return from != nil && from.Class == fleet.Online && n != nil && fleet.TakeAll(n, m.loans[l.Node]) &&
-		slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
+	return from != nil && from.Class == fleet.Online && n != nil && fleet.TakeAll(n, m.on(l.Node).Loans) &&
+		slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 }
 
 // forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or none came. Its room is
@@ -253,7 +253,7 @@ func (m *maker) forget(l *fleet.Loan) {
 	case l.Phase == fleet.Returned && m.lentAgain(l):
 		why.Message = "the parcel is not home: another loan was made for it"
 	case l.Phase == fleet.Returned:
-		claimed := slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool {
+		claimed := slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool {
 			// A claimant may have waited for the room since before it was clean: it takes it when it starts there.
 			return p.Class == fleet.PodOnline && (p.Created.After(l.CleanAt) || p.Started.OK && p.Started.Value.After(l.CleanAt))
 		})
@@ -262,7 +262,7 @@ func (m *maker) forget(l *fleet.Loan) {
 			why.Message = "the machine is home"
 		case s.Node(l.Node) == nil:
 			why.Message = "the machine is gone"
-		case slices.ContainsFunc(m.loans[l.Node], func(o *fleet.Loan) bool { return o.Phase.Moving() && o.Phase != fleet.Emptying }):
+		case slices.ContainsFunc(m.on(l.Node).Loans, func(o *fleet.Loan) bool { return o.Phase.Moving() && o.Phase != fleet.Emptying }):
 			return
 		case claimed:
 			why.Message = "an online pod took the room"
@@ -278,7 +278,7 @@ func (m *maker) forget(l *fleet.Loan) {
 // lentAgain reports whether another loan has cells of a loan that is over: that loan was adopted. A plan that merely adopts is no reason to forget, since the
 // door refuses an adoption that a stalled watch proposed, and the claim of the loan stands.
 func (m *maker) lentAgain(l *fleet.Loan) bool {
-	return slices.ContainsFunc(m.loans[l.Node], func(o *fleet.Loan) bool { return o.Phase.Away() && fleet.Overlap(o.Cells, l.Cells) })
+	return slices.ContainsFunc(m.on(l.Node).Loans, func(o *fleet.Loan) bool { return o.Phase.Away() && fleet.Overlap(o.Cells, l.Cells) })
 }
 
 // agree reports whether a loan and a NodeShare say the same: the loan has one entry, and that says what the loan says.
@@ -391,7 +391,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 		deadline, again = after.Deadline, true
 	}
 	var beat time.Time
-	for _, p := range m.pods[l.Node] {
+	for _, p := range m.on(l.Node).Pods {
 		if p.Class != fleet.PodOffline || p.Deleting {
 			continue
 		}
@@ -440,7 +440,7 @@ func (m *maker) takeBack() {
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.Class != fleet.PodOffline || p.NoticeLoan == "" || p.Deleting || m.state[p.Node].leaving() {
+		if p.Class != fleet.PodOffline || p.NoticeLoan == "" || p.Deleting || m.on(p.Node).Moves.Leaving() {
 			continue
 		}
 		m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: p.NoticeLoan, Epoch: p.NoticeEpoch, TakenBack: true})
@@ -450,7 +450,7 @@ func (m *maker) takeBack() {
 // noticedOn lists the machine's loans that stand in Noticed, by id.
 func (m *maker) noticedOn(node fleet.NodeID) []*fleet.Loan {
 	var out []*fleet.Loan
-	for _, l := range m.loans[node] {
+	for _, l := range m.on(node).Loans {
 		if l.Phase == fleet.Noticed {
 			out = append(out, l)
 		}

@@ -177,7 +177,7 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 	if p.Phase == fleet.PodRunning {
 		c.running++
 	}
-	if m.state[p.Node].leaving() || m.recalled[p.Node] {
+	if m.on(p.Node).Moves.Leaving() || m.recalled[p.Node] {
 		c.leaving++
 		if p.Index() < int(mem.Desired) {
 			c.parting = max(c.parting, p.Index()+1)

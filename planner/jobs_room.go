@@ -199,7 +199,7 @@ func (x *staffing) parcels(id fleet.NodeID) machine {
 		on.lentNodes = 1
 		return on
 	}
-	for _, l := range m.loans[id] {
+	for _, l := range m.on(id).Loans {
 		switch {
 		case l.Phase == fleet.Lent && l.Kind == fleet.KindNode:
 			on.lentNodes++
@@ -213,7 +213,7 @@ func (x *staffing) parcels(id fleet.NodeID) machine {
 // cells lists the cells of a machine's loans in one phase.
 func (m *maker) cells(n *fleet.Node, phase fleet.Phase) []int {
 	var out []int
-	for _, l := range m.loans[n.ID] {
+	for _, l := range m.on(n.ID).Loans {
 		if l.Phase == phase {
 			out = append(out, l.Cells...)
 		}

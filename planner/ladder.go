@@ -13,7 +13,7 @@ import (
 // own time. A grace beyond the pool's longest notice is not honoured: whoever needs longer says so by a heartbeat, while it is still asked.
 func (m *maker) killAt(l *fleet.Loan) time.Time {
 	var grace time.Duration
-	for _, p := range m.pods[l.Node] {
+	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline {
 			grace = max(grace, p.Grace)
 		}
@@ -25,7 +25,7 @@ func (m *maker) killAt(l *fleet.Loan) time.Time {
 // unevicted are the borrower's pods on a machine whose eviction nobody accepted yet.
 func (m *maker) unevicted(node fleet.NodeID) []*fleet.Pod {
 	var out []*fleet.Pod
-	for _, p := range m.pods[node] {
+	for _, p := range m.on(node).Pods {
 		if p.Unevicted() {
 			out = append(out, p)
 		}
@@ -37,7 +37,7 @@ func (m *maker) unevicted(node fleet.NodeID) []*fleet.Pod {
 // to be evicted.
 func (m *maker) ending(l *fleet.Loan) bool {
 	return len(m.unevicted(l.Node)) == 0 ||
-		slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline && p.Deleting })
+		slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline && p.Deleting })
 }
 
 // patient reports whether pods on a draining machine that were never evicted are still waited for. The time under a freeze, in which nobody is
@@ -59,7 +59,7 @@ func (m *maker) refusal(l *fleet.Loan) string {
 // ended says what became of a machine's pods that the ladder ended, as the API server shows it.
 func (m *maker) ended(node fleet.NodeID) string {
 	killed, ending := 0, 0
-	for _, p := range m.pods[node] {
+	for _, p := range m.on(node).Pods {
 		switch {
 		case p.Class != fleet.PodOffline:
 		case p.Killed:
@@ -129,7 +129,7 @@ func (m *maker) shut(l *fleet.Loan) bool {
 	if to := m.in.Snapshot.Pool(l.To); n == nil || to == nil || to.Class != fleet.Offline {
 		return true
 	}
-	return !n.Marks.OfflineLabel && (l.Kind != fleet.KindNode || !slices.ContainsFunc(m.pods[l.Node], func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline }))
+	return !n.Marks.OfflineLabel && (l.Kind != fleet.KindNode || !slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline }))
 }
 
 // kill ends what was told to end and did not. A pod that could not be told, since its disruption budget let nobody go, is asked again, and
@@ -171,7 +171,7 @@ func (m *maker) evict(l *fleet.Loan) {
 // homewardOn lists the machine's loans that are on their way home, by id: a notice of any of them speaks for all.
 func (m *maker) homewardOn(node fleet.NodeID) []*fleet.Loan {
 	var out []*fleet.Loan
-	for _, l := range m.loans[node] {
+	for _, l := range m.on(node).Loans {
 		if l.Phase.Away() && l.Phase != fleet.Lent {
 			out = append(out, l)
 		}
@@ -210,7 +210,7 @@ func (m *maker) climb(l *fleet.Loan) {
 // announcing says for whom the time of the kill runs: for evicted pods, or for none where the machine's offline pods are gone.
 func (m *maker) announcing(l *fleet.Loan) string {
 	ending := 0
-	for _, p := range m.pods[l.Node] {
+	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline && p.Deleting {
 			ending++
 		}
@@ -231,7 +231,7 @@ func (m *maker) announcing(l *fleet.Loan) string {
 func (m *maker) stayers(l *fleet.Loan) []*fleet.Pod {
 	s := m.in.Snapshot
 	var out []*fleet.Pod
-	for _, p := range m.pods[l.Node] {
+	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline && !p.Killed && !m.ends[p.ID] {
 			out = append(out, p)
 		}

@@ -28,7 +28,7 @@ func (l Lead) Total() time.Duration {
 // recalls are the times that recalls are reckoned with.
 func (m *maker) recalls() reclaim.Options {
 	o := m.in.Options
-	return reclaim.Options{Drain: o.Drain, Clean: o.Clean, Paces: m.in.Paces, RecallRest: o.RecallRest, Pods: m.pods}
+	return reclaim.Options{Drain: o.Drain, Clean: o.Clean, Paces: m.in.Paces, RecallRest: o.RecallRest, On: m.room}
 }
 
 func (m *maker) leadOf(l *ledger) Lead {

@@ -32,7 +32,7 @@ func (m *maker) leavers(svc *fleet.Service, k int32, due bool) (refs []PodRef, c
 		case !p.Ready:
 			k--
 		default:
-			l := standing{Pod: p, emptying: m.emptying(p), asked: m.asked[p.Node]}
+			l := standing{Pod: p, emptying: m.emptying(p), asked: m.on(p.Node).Online.CPU}
 			if n := m.in.Snapshot.Node(p.Node); n != nil {
 				l.zone = n.Zone
 			}

@@ -58,7 +58,7 @@ func (m *maker) lendPool(l *ledger) {
 	term := l.pool.MinimumTerm
 	far += 2 * lookStep // what was begun for a shortage that was foreseen is not sent back before it
 	// What is on its way home although the tide turned may stay, before anything new begins.
-	spare := only(l.usable).Sub(only(l.worst(0, max(lead+term, far)))).Sub(only(share(l.capacity, l.pool.HighWatermark)))
+	spare := l.Above(l.pool.HighWatermark).Sub(l.worst(0, max(lead+term, far)).CPUAndMemory())
 	if m.turnBack(l, spare) {
 		view.Note = "the tide turned: notices are taken back"
 		return
@@ -91,7 +91,7 @@ func (m *maker) poolHeld(p *fleet.Pool) string {
 // The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
 func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
-	if short := m.lacking(l).Sub(withGPUs(l.coming)).Floor(); !short.IsZero() {
+	if short := m.lacking(l).Sub(withGPUs(l.Coming)).Floor(); !short.IsZero() {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true, Claimant: l.claimant,
 			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
 	}
@@ -107,28 +107,19 @@ const lookStep = 5 * time.Minute
 // foreseen is what forecasts say is short within a lead, and a step more: what is not short within the lead itself may yet wait.
 func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
-	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, l.pool.LowWatermark)))
+	have := l.Above(l.pool.LowWatermark).Add(l.Coming.CPUAndMemory())
 	for at := time.Duration(0); at <= lead+lookStep; at += lookStep {
-		short := only(l.need(at, at+lookStep)).Sub(have).Floor()
+		short := l.need(at, at+lookStep).CPUAndMemory().Sub(have).Floor()
 		if short.IsZero() {
 			continue
 		}
-		worst := only(l.need(0, lead+lookStep)).Sub(have).Floor()
-		soon := only(l.need(0, lead)).Sub(have).Floor()
+		worst := l.need(0, lead+lookStep).CPUAndMemory().Sub(have).Floor()
+		soon := l.need(0, lead).CPUAndMemory().Sub(have).Floor()
 		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Later: worst.Sub(soon).Floor(), Due: s.At.Add(max(at-l.startUp(), 0)),
 			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark%s",
 				at, l.need(at, at+lookStep), short, l.shutNote())}, true
 	}
 	return reclaim.Ask{}, false
-}
-
-// requested is what online pods ask for on the pool's machines.
-func (l *ledger) requested() fleet.Resources {
-	var sum fleet.Resources
-	for _, r := range l.online {
-		sum = sum.Add(r)
-	}
-	return sum
 }
 
 // bringHome covers a shortage: borrowed machines that were on their way back and parcels that are still being emptied cost nothing and come
@@ -176,8 +167,8 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 		loans := m.noticedOn(n.ID)
 		// Only a machine whose loans are all in Noticed and may all turn: what drains cannot, what came home is kept for its claimant, and the parcels of a machine stay
 		// together.
-		if n.Pool != l.pool.ID || len(loans) == 0 || n.Leaving != "" || m.state[n.ID].homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
-			slices.ContainsFunc(m.loans[n.ID], func(x *fleet.Loan) bool { return x.Phase == fleet.Returned && x.From == l.pool.ID }) ||
+		if n.Pool != l.pool.ID || len(loans) == 0 || n.Leaving != "" || m.on(n.ID).Moves.Homeward != len(loans) || m.guestOfOnline(loans[0], n) != nil || m.occupied(loans[0]) ||
+			slices.ContainsFunc(m.on(n.ID).Loans, func(x *fleet.Loan) bool { return x.Phase == fleet.Returned && x.From == l.pool.ID }) ||
 			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Asked != "" || !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}
@@ -206,15 +197,15 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 		return nil, "there is no offline pool to lend to"
 	}
 	count, budget := m.movesLeft(l.pool)
-	room := l.room(lead, term)
+	room := m.roomOf(l, lead, term)
 	if room.CPU <= 0 || room.Memory <= 0 {
 		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept%s%s",
-			l.worst(0, o.EmptyFor+term), l.usable, l.unfilledNote(), l.shutNote())
+			l.worst(0, o.EmptyFor+term), l.Usable, l.unfilledNote(), l.shutNote())
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
 	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Now: l.atOnce(), Drops: l.drops(term + lead), Count: max(count, 1),
-		Pins: pinnedShown, Pods: m.pods, Held: m.used, Frees: m.frees})
+		Pins: pinnedShown, On: m.room, Held: m.used, Frees: m.frees})
 	take, pins = m.withPlaces(l, take, o.EmptyFor, o.EmptyFor+term+lead)
 	for _, p := range pinned[:max(min(len(pinned), pinnedShown-len(pins)), 0)] {
 		pins = append(pins, Pin(p))
@@ -235,35 +226,33 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 // room is what online can give up: over the time in which parcels are emptied and for the whole term after it, everything asked for must
 // fit into what stays, with the high watermark left free. Machines that are being emptied count with nothing, since their pods are leaving, and
 // so do borrowed ones on their way home.
-func (l *ledger) room(lead, term time.Duration) fleet.Resources {
+func (m *maker) roomOf(l *ledger, lead, term time.Duration) fleet.Resources {
 	o := l.in.Options
-	stays := l.usable
-	for id := range l.online {
-		if l.emptyingWhole(id) {
-			stays = stays.Sub(l.online[id])
+	var goes fleet.Resources
+	for _, on := range l.On {
+		if emptyingWhole(on) {
+			goes = goes.Add(on.Asked())
 		}
 	}
-	for _, x := range l.borrowed {
+	for _, x := range l.Borrowed {
 		// What goes home to offline is no room of the days to come: its pods end, or find room on the pool's own machines.
-		if n := l.in.Snapshot.Node(x.Node); !held(x) && n != nil && n.Ready {
-			stays = stays.Sub(l.online[x.Node])
+		if on := m.on(x.Node); !held(x) && on.Node != nil && on.Node.Ready {
+			goes = goes.Add(on.Asked())
 		}
 	}
-	wanted := l.worst(o.EmptyFor, o.EmptyFor+term+lead)
-	room := only(stays).Sub(only(wanted)).Sub(only(share(l.capacity, l.pool.HighWatermark))).Floor()
-	return room
+	wanted := l.worst(o.EmptyFor, o.EmptyFor+term+lead).Add(goes)
+	return l.Above(l.pool.HighWatermark).Sub(wanted.CPUAndMemory()).Floor()
 }
 
 // atOnce is the free room that online can do without from the moment at which a loan begins: nothing new lands on a machine while its pods
 // leave it, so its free room is gone at once, and what it holds only with them. It is bounded as [maker.shortage] bounds what is recalled, at
 // the low watermark: a loan that takes more would be called off by the very next plan.
 func (l *ledger) atOnce() fleet.Resources {
-	return only(l.usable).Sub(only(l.worst(0, l.in.Options.EmptyFor))).Sub(only(share(l.capacity, l.pool.LowWatermark))).Floor()
+	return l.Above(l.pool.LowWatermark).Sub(l.worst(0, l.in.Options.EmptyFor).CPUAndMemory()).Floor()
 }
 
-func (l *ledger) emptyingWhole(id fleet.NodeID) bool {
-	n, loans := l.in.Snapshot.Node(id), l.loans[id]
-	return slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Phase == fleet.Emptying }) && n != nil && fleet.TakeAll(n, loans)
+func emptyingWhole(on *fleet.Machine) bool {
+	return slices.ContainsFunc(on.Loans, func(x *fleet.Loan) bool { return x.Phase == fleet.Emptying }) && on.Node != nil && fleet.TakeAll(on.Node, on.Loans)
 }
 
 // movesLeft is what the pool's budget leaves, and the name of the bound. Each pool has its own: what online lends in the ebb is not taken from
@@ -324,7 +313,7 @@ func (m *maker) newLoan(from, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
 
 // view is what operators are shown of the pool.
 func (m *maker) view(l *ledger, lead time.Duration) PoolView {
-	v := PoolView{Pool: l.pool.ID, Nodes: l.nodes, Capacity: l.capacity, Requested: l.requested(), Need: l.need(0, 0), NeedAhead: l.need(0, lead),
+	v := PoolView{Pool: l.pool.ID, Nodes: l.Machines, Capacity: l.Capacity, Requested: l.Asked, Need: l.need(0, 0), NeedAhead: l.need(0, lead),
 		Unfilled: l.unfilled(), Shut: l.shut(), Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
 	for i := range m.in.Snapshot.Loans {
 		loan := &m.in.Snapshot.Loans[i]

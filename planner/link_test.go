@@ -378,7 +378,7 @@ func TestPropertyLinksOfNextWeek(t *testing.T) {
 			w.tenant("shop", "shop", 100)
 			in := w.input()
 			in.Links = ratios(w, weights)
-			_, _, tenants, _ := size(&in)
+			_, _, tenants, _ := size(&in, fleet.OccupancyOf(in.Snapshot))
 			var out []fleet.Resources
 			for k, r := range tenants.input.Wants[0].Ahead {
 				if tenants.input.Ahead[k].Sub(t0)%time.Hour == 0 {

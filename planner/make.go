@@ -12,7 +12,7 @@ import (
 // Make decides one cycle.
 func Make(in Input) Plan {
 	m := newMaker(&in)
-	m.plan.Targets, m.plan.Division, m.tenants, m.plan.Links = size(&in)
+	m.plan.Targets, m.plan.Division, m.tenants, m.plan.Links = size(&in, m.room)
 	m.squeeze()
 	m.bottlenecks()
 	m.scales()
@@ -37,13 +37,9 @@ func Make(in Input) Plan {
 type maker struct {
 	in   *Input
 	plan Plan
-	// pods, loans and state are the snapshot by machine; fillers by the name of the machine whose room they hold.
-	pods    map[fleet.NodeID][]*fleet.Pod
-	loans   map[fleet.NodeID][]*fleet.Loan
-	state   map[fleet.NodeID]nodeLoans
+	// room is who is on each machine; fillers are the pods that hold room, by the name of the machine.
+	room    *fleet.Occupancy
 	fillers map[string][]*fleet.Pod
-	// asked is the CPU that online pods request on each machine.
-	asked map[fleet.NodeID]fleet.MilliCPU
 	// proposed are the loans that this plan already takes a step with; begun are the cells of those that it begins, by machine, recalled the
 	// machines on which it recalls one.
 	proposed map[fleet.LoanID]proposed
@@ -75,8 +71,7 @@ type maker struct {
 func newMaker(in *Input) *maker {
 	s := in.Snapshot
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, Thawed: in.Thawed},
-		pods: s.PodsByNode(), loans: s.LoansByNode(), state: loansByNode(s), fillers: map[string][]*fleet.Pod{},
-		asked: make(map[fleet.NodeID]fleet.MilliCPU, len(s.Nodes)), proposed: map[fleet.LoanID]proposed{},
+		room: fleet.OccupancyOf(s), fillers: map[string][]*fleet.Pod{}, proposed: map[fleet.LoanID]proposed{},
 		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, shortened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
@@ -84,17 +79,11 @@ func newMaker(in *Input) *maker {
 			m.fillers[p.HoldsOn] = append(m.fillers[p.HoldsOn], p)
 		}
 	}
-	for id, pods := range m.pods {
-		asked := fleet.MilliCPU(0)
-		for _, p := range pods {
-			if p.Class == fleet.PodOnline {
-				asked += p.Requests.CPU
-			}
-		}
-		m.asked[id] = asked
-	}
 	return m
 }
+
+// on is who is on a machine.
+func (m *maker) on(id fleet.NodeID) *fleet.Machine { return m.room.On(id) }
 
 // rest is that of a machine once a loan of it is forgotten: what it lends rests on its own record, what it borrows changes nothing of it.
 func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {

@@ -91,10 +91,10 @@ func TestTheRoomNextToBorrowedMachines(t *testing.T) {
 		m := newMaker(&in)
 		m.plan.Targets = targets
 		l := m.ledgerOf(w.s.Pool("online"))
-		if asked := l.online[w.s.Nodes[4].ID].CPU; asked != 2*8000 {
+		if asked := m.on(w.s.Nodes[4].ID).Asked().CPU; asked != 2*8000 {
 			t.Fatalf("%s, ready %t: %d millicores are asked for on the machine", phase, ready, asked)
 		}
-		return l.room(10*time.Minute, 30*time.Minute)
+		return m.roomOf(l, 10*time.Minute, 30*time.Minute)
 	}
 	own := room(fleet.Noticed, true)
 	if own.CPU <= 2*8000 {

@@ -11,7 +11,7 @@ import (
 // has no part in it any more; one that came home has, until it is forgotten.
 func (m *maker) access(n *fleet.Node) fleet.Access {
 	var parcels []fleet.ShareParcel
-	for _, l := range m.loans[n.ID] {
+	for _, l := range m.on(n.ID).Loans {
 		if l.Phase == fleet.Cancelled {
 			continue
 		}
@@ -58,13 +58,7 @@ func (m *maker) kept(n *fleet.Node) fleet.Resources {
 	if len(away) == 0 || len(cells) == 0 {
 		return fleet.Resources{}
 	}
-	room := n.CapacityOf(cells)
-	for _, p := range m.pods[n.ID] {
-		if p.Class == fleet.PodOnline || p.Class == fleet.PodSystem {
-			room = room.Sub(p.Requests)
-		}
-	}
-	return fleet.Resources{CPU: max(room.CPU, 0), Memory: max(room.Memory, 0), GPU: max(room.GPU, 0)}
+	return withGPUs(n.CapacityOf(cells).Sub(m.on(n.ID).Asked())).Floor()
 }
 
 // leastRoom is the free room that is worth a filler: below a core no offline pod of note would fit.
@@ -119,10 +113,10 @@ func (m *maker) mark() {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		pool := s.Pool(n.Pool)
-		if pool == nil && len(m.loans[n.ID]) == 0 {
+		if pool == nil && len(m.on(n.ID).Loans) == 0 {
 			continue
 		}
-		if pool != nil && !pool.Mode.Acts() && m.used[n.ID] != "" && len(m.loans[n.ID]) == 0 {
+		if pool != nil && !pool.Mode.Acts() && m.used[n.ID] != "" && len(m.on(n.ID).Loans) == 0 {
 			continue // nothing but a share says that a part of it is away, and the pool only observes
 		}
 		if want := m.wantMarks(n, pool); want != n.Marks {
@@ -133,7 +127,7 @@ func (m *maker) mark() {
 
 func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
-	live := m.state[n.ID].live > 0 || len(m.begun[n.ID]) > 0
+	live := m.on(n.ID).Moves.Live > 0 || len(m.begun[n.ID]) > 0
 	access := m.access(n)
 	return fleet.NodeMarks{
 		// Where no pool answers for the machine, the loan alone tells that the taint is ours.
@@ -148,14 +142,14 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 // fence cuts off a machine with a parcel that did not come home. Where online pods share it, or a component of ours, they stay, and only nothing
 // new lands.
 func (m *maker) fence(n *fleet.Node) fleet.Fence {
-	if m.state[n.ID].lost == 0 {
+	if m.on(n.ID).Moves.Lost == 0 {
 		return fleet.FenceNone
 	}
 	// None goes up for a parcel that this plan takes home: until it was up, online could have landed. One that is up goes with the next plan.
-	if !slices.ContainsFunc(m.loans[n.ID], func(l *fleet.Loan) bool { return l.Phase.Lost() && !m.home[l.ID] }) {
+	if !slices.ContainsFunc(m.on(n.ID).Loans, func(l *fleet.Loan) bool { return l.Phase.Lost() && !m.home[l.ID] }) {
 		return n.Marks.Fence
 	}
-	if slices.ContainsFunc(m.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline || p.Own }) {
+	if slices.ContainsFunc(m.on(n.ID).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline || p.Own }) {
 		return fleet.FenceSchedule
 	}
 	return fleet.FenceExecute
@@ -163,7 +157,7 @@ func (m *maker) fence(n *fleet.Node) fleet.Fence {
 
 // lentLoan is the first lent loan of a machine.
 func (m *maker) lentLoan(node fleet.NodeID) fleet.LoanID {
-	for _, l := range m.loans[node] {
+	for _, l := range m.on(node).Loans {
 		if l.Phase == fleet.Lent {
 			return l.ID
 		}

@@ -15,26 +15,14 @@ import (
 type ledger struct {
 	in   *Input
 	pool *fleet.Pool
-	// pods and loans are the maker's views by machine.
-	pods  map[fleet.NodeID][]*fleet.Pod
-	loans map[fleet.NodeID][]*fleet.Loan
-
-	capacity fleet.Resources // of all ready machines of the pool
-	usable   fleet.Resources // where online pods can be, or already are
-	coming   fleet.Resources // room of machines that are on their way home
-	other    fleet.Resources // requests of online pods of no service
-	online   map[fleet.NodeID]fleet.Resources
-	nodes    int
-	// machines is the capacity of all machines of the pool, ready or not, rooms how many have so much for services.
-	machines fleet.Resources
-	rooms    map[fleet.Resources]int64
+	// PoolRoom is what the pool's machines have as the plan finds them, and as its adoptions change that.
+	fleet.PoolRoom
 	// wasted and lacks are nil until they are asked for.
 	wasted *float64
 	lacks  *fleet.Resources
 	// claimant is the service whose pods lack it; empty while none do.
 	claimant fleet.ServiceID
-	// borrowed are the loans from offline pools to this one that are not over, due is when they will not be needed any more (zero until asked).
-	borrowed []*fleet.Loan
+	// due is when the loans from offline pools will not be needed any more (zero until asked).
 	due      time.Time
 	services []*sized
 }
@@ -64,39 +52,7 @@ func (m *maker) ledgerOf(pool *fleet.Pool) *ledger {
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
 func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
 	in, s := m.in, m.in.Snapshot
-	l := &ledger{in: in, pool: pool, pods: m.pods, loans: m.loans, online: make(map[fleet.NodeID]fleet.Resources, len(s.Nodes)),
-		rooms: map[fleet.Resources]int64{}}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if n.Pool != pool.ID {
-			m.countBorrowed(l, n)
-			continue
-		}
-		l.nodes++
-		l.machines = l.machines.Add(n.Allocatable)
-		before := l.other
-		asked := l.onlineOn(n)
-		l.rooms[roomOf(n, l.other.Sub(before))]++
-		l.online[n.ID] = asked
-		if !n.Ready {
-			continue
-		}
-		if m.state[n.ID].lost > 0 {
-			// What of it online still uses is there; the rest is nobody's.
-			l.usable, l.capacity = l.usable.Add(asked), l.capacity.Add(asked)
-			continue
-		}
-		l.capacity = l.capacity.Add(n.Allocatable)
-		switch st := m.state[n.ID]; {
-		case st.live == 0:
-			l.usable = l.usable.Add(n.Allocatable)
-		default:
-			l.usable = l.usable.Add(asked)
-			if st.live == st.homeward && n.Lasts() {
-				l.coming = l.coming.Add(n.Allocatable.Sub(asked).Floor())
-			}
-		}
-	}
+	l := &ledger{in: in, pool: pool, PoolRoom: *m.room.Pool(pool.ID)}
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
 			t := &m.plan.Targets[i]
@@ -108,22 +64,6 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 		}
 	}
 	return l
-}
-
-// onlineOn is what online pods request on a node; the pods of no service are added to other.
-func (l *ledger) onlineOn(n *fleet.Node) fleet.Resources {
-	var sum fleet.Resources
-	for _, p := range l.pods[n.ID] {
-		if p.Class != fleet.PodOnline && p.Class != fleet.PodSystem {
-			continue
-		}
-		r := p.Requests.OnePod()
-		sum = sum.Add(r)
-		if p.Service == "" {
-			l.other = l.other.Add(r)
-		}
-	}
-	return sum
 }
 
 // replicas is the most that a service needs between two times from now: its target, and what its tide asks for.
@@ -174,7 +114,7 @@ func (l *ledger) need(from, to time.Duration) fleet.Resources { return l.sum(fro
 func (l *ledger) worst(from, to time.Duration) fleet.Resources { return l.sum(from, to, true) }
 
 func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
-	likely, more := l.other, deviations{}
+	likely, more := l.Other, deviations{}
 	for _, v := range l.services {
 		n, above := v.asks(from, to, worst)
 		likely = likely.Add(v.svc.Request.OnePod().Times(int64(n)))
@@ -249,17 +189,8 @@ func (d *deviations) share() float64 {
 
 // grossUp adds the part of each machine that scattered pod sizes leave unusable.
 func grossUp(r fleet.Resources, waste float64) fleet.Resources {
-	return r.Add(share(r, waste))
+	return r.Add(r.Part(waste))
 }
-
-// share is a fraction of an amount of CPU and memory, rounded down.
-func share(r fleet.Resources, f float64) fleet.Resources {
-	return fleet.Resources{CPU: fleet.MilliCPU(float64(r.CPU) * f), Memory: fleet.Bytes(float64(r.Memory) * f)}
-}
-
-// only keeps the resources that lending is reckoned in: CPU and memory. GPUs are no service's bottleneck unless it asks for them, and then
-// its pods pin the machine; the number of pods is bounded by CPU long before.
-func only(r fleet.Resources) fleet.Resources { return fleet.Resources{CPU: r.CPU, Memory: r.Memory} }
 
 // drops is how many pods of each service its tide takes away within EmptyFor and keeps away for the term: what emptying may wait for.
 func (l *ledger) drops(term time.Duration) map[fleet.ServiceID]int {
@@ -306,72 +237,6 @@ func (l *ledger) tooBlind() string {
 	}
 	return fmt.Sprintf("nothing is lent while signals are missing or old: services that ask for %.0f of %.0f cores, first %s",
 		blind.Cores(), all.Cores(), first)
-}
-
-// nodeLoans counts the loans of one machine that are not over.
-type nodeLoans struct {
-	// homeward are on their way home, lost those that did not come. Those whose home is offline are counted apart: out are on their way to
-	// online, borrowed are there, back are on their way home.
-	live, homeward, lent, emptying, lost, out, borrowed, back int
-}
-
-// emptyingAlone reports whether all that is under way on the machine is that it is being emptied: calling that off brings it home.
-func (s nodeLoans) emptyingAlone() bool { return s.emptying > 0 && s.live == s.emptying }
-
-// leaving reports whether something of the machine must be left by its borrower.
-func (s nodeLoans) leaving() bool { return s.homeward+s.lost+s.out > 0 }
-
-func loansByNode(s *fleet.Snapshot) map[fleet.NodeID]nodeLoans {
-	out := map[fleet.NodeID]nodeLoans{}
-	for i := range s.Loans {
-		l := &s.Loans[i]
-		if l.Phase.Ended() {
-			continue
-		}
-		st := out[l.Node]
-		st.live++
-		switch {
-		case !s.FromOffline(l):
-		case l.Phase == fleet.Emptying:
-			st.out++
-		case l.Phase == fleet.Lent:
-			st.borrowed++
-		default:
-			st.back++
-		}
-		if st.out+st.borrowed+st.back > 0 {
-			out[l.Node] = st
-			continue
-		}
-		switch l.Phase {
-		case fleet.Noticed, fleet.Draining:
-			st.homeward++
-		case fleet.Fenced, fleet.WrittenOff:
-			st.lost++
-		case fleet.Lent:
-			st.lent++
-		case fleet.Emptying:
-			st.emptying++
-		}
-		out[l.Node] = st
-	}
-	// What a share alone knows of is away too, and on no way home before a loan says so.
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		for k := range n.Share.Parcels {
-			e := &n.Share.Parcels[k]
-			if home := fleet.SameSide(e.Holder, n.Pool, s.ClassOf); home && e.Next == "" || !fleet.Overlap(e.Cells, n.AllCells()) || !s.Orphaned(e) {
-				continue
-			} else if st := out[n.ID]; home {
-				st.live++
-				out[n.ID] = st
-			} else {
-				st.live, st.lost = st.live+1, st.lost+1
-				out[n.ID] = st
-			}
-		}
-	}
-	return out
 }
 
 // Homes attributes each service to one online pool: the one on whose machines most of its pods are, or the first.

@@ -11,7 +11,7 @@ import (
 
 // noticeOn is the whole notice of those on a loan's machine.
 func (m *maker) noticeOn(l *fleet.Loan) time.Duration {
-	return reclaim.NoticeOn(m.in.Snapshot, m.terms(l), m.pods[l.Node], m.recalls())
+	return reclaim.NoticeOn(m.in.Snapshot, m.terms(l), m.on(l.Node).Pods, m.recalls())
 }
 
 // overslept reports whether an announced time came before the end of a freeze, under which no component acts: it was never in force.
@@ -43,7 +43,7 @@ func (m *maker) owed(l *fleet.Loan, loans []*fleet.Loan) (why Why) {
 	deadline := m.deadlineOf(l)
 	unanswered := 0
 	var untold []*fleet.Pod
-	for _, p := range m.pods[l.Node] {
+	for _, p := range m.on(l.Node).Pods {
 		if !p.Unevicted() || answers(p, loans) {
 			continue
 		}

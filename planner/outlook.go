@@ -48,27 +48,26 @@ func Look(in *Input) *Outlook {
 	for b := range bands {
 		out.Begin[b], out.Stay[b] = make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps)
 	}
-	home := Homes(s)
+	home, room := Homes(s), fleet.OccupancyOf(s)
 	for i := range s.Pools {
 		if p := &s.Pools[i]; p.Class == fleet.Online && p.Mode.Acts() {
-			out.addPool(in, p, home)
+			out.addPool(in, room, p, home)
 		}
 	}
 	return out
 }
 
-func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) {
+func (out *Outlook) addPool(in *Input, room *fleet.Occupancy, pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) {
 	s := in.Snapshot
-	y := newYardage(s, pool)
-	l := &ledger{in: in, pool: pool}
+	y := newYardage(room, pool)
+	l := &ledger{in: in, pool: pool, PoolRoom: fleet.PoolRoom{Rooms: y.rooms}}
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
 			l.services = append(l.services, &sized{svc: svc, pods: svc.Standing()})
 		}
 	}
-	l.rooms = y.rooms
 	waste := l.waste()
-	lead := (&maker{in: in}).leadOf(l).Total()
+	lead := (&maker{in: in, room: room}).leadOf(l).Total()
 	term, recall := windowEnds(lead+pool.MinimumTerm), windowEnds(lead)
 	var asked, begin, stay [bands][]fleet.Resources
 	for b := range bands {
@@ -109,7 +108,7 @@ func (out *Outlook) addPool(in *Input, pool *fleet.Pool, home map[fleet.ServiceI
 
 // left is what a pool has above what online asks for and a watermark.
 func left(capacity, asked fleet.Resources, watermark, waste float64) fleet.Resources {
-	return only(capacity).Sub(only(grossUp(asked, waste))).Sub(only(share(capacity, watermark))).Floor()
+	return capacity.CPUAndMemory().Sub(grossUp(asked, waste).CPUAndMemory()).Sub(capacity.Part(watermark)).Floor()
 }
 
 // yardage is what the machines of an online pool hold, and how much of each is asked for by online pods. Nobody moves a pod to empty a machine: it is
@@ -126,38 +125,21 @@ type yardage struct {
 	rooms map[fleet.Resources]int64
 }
 
-func newYardage(s *fleet.Snapshot, pool *fleet.Pool) *yardage {
-	y := &yardage{rooms: map[fleet.Resources]int64{}}
-	on, bare := map[fleet.NodeID]fleet.MilliCPU{}, map[fleet.NodeID]fleet.Resources{}
+func newYardage(room *fleet.Occupancy, pool *fleet.Pool) *yardage {
+	own := room.Pool(pool.ID)
+	y := &yardage{capacity: own.Ready, rooms: map[fleet.Resources]int64{}}
 	sockets := 1
-	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Pool == pool.ID && n.Ready {
-			on[n.ID] = 0
-			y.capacity = y.capacity.Add(n.Allocatable)
-			if pool.Unit == fleet.UnitSocket {
-				sockets = max(sockets, len(n.Sockets()))
-			}
-		}
-	}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.Class != fleet.PodOnline && p.Class != fleet.PodSystem || !p.Occupies() {
+	for _, m := range own.On {
+		if m.Node.Pool != pool.ID || !m.Node.Ready {
 			continue
 		}
-		if had, ours := on[p.Node]; ours {
-			on[p.Node] = had + p.Requests.CPU
-			y.asked += p.Requests.CPU
-			if p.Service == "" {
-				y.other = y.other.Add(p.Requests)
-				bare[p.Node] = bare[p.Node].Add(p.Requests.OnePod())
-			}
-		}
-	}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if had, ours := on[n.ID]; ours {
-			y.on = append(y.on, had)
-			y.rooms[roomOf(n, bare[n.ID])]++
+		asked := m.Asked()
+		y.on = append(y.on, asked.CPU)
+		y.asked += asked.CPU
+		y.other = y.other.Add(m.Bare)
+		y.rooms[m.ForServices()]++
+		if pool.Unit == fleet.UnitSocket {
+			sockets = max(sockets, len(m.Node.Sockets()))
 		}
 	}
 	slices.Sort(y.on)

@@ -27,7 +27,7 @@ func (l *ledger) unfilled() float64 {
 			}
 			pods[onePod(v.svc.Request)] += int64(n)
 		}
-		w := wasteOf(l.rooms, pods)
+		w := wasteOf(l.Rooms, pods)
 		l.wasted = &w
 	}
 	return *l.wasted
@@ -41,16 +41,9 @@ func (l *ledger) unfilledNote() string {
 	return ""
 }
 
-// roomOf is what a machine has for services beside pods of no service. GPUs are not what lending is reckoned in.
-func roomOf(n *fleet.Node, bare fleet.Resources) fleet.Resources {
-	r := n.Allocatable.Sub(bare)
-	r.GPU = 0
-	return r
-}
-
 // onePod is what a machine must hold for a pod: CPU, memory, and one pod of its number.
 func onePod(requests fleet.Resources) fleet.Resources {
-	return only(requests).OnePod()
+	return requests.CPUAndMemory().OnePod()
 }
 
 // pieces are so many equal pods, a fraction once their number was divided among machines.

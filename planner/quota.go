@@ -15,6 +15,7 @@ import (
 // tenants is what the fleet's facts say of its tenants, and how the services are bound by it.
 type tenants struct {
 	in      *Input
+	room    *fleet.Occupancy
 	tenancy quota.Tenancy
 	input   quota.Input
 	// owing are the indices of services that are brought down for others, after the notice.
@@ -29,11 +30,11 @@ type tenants struct {
 }
 
 // tenants gathers what is to be divided; linked are the chains that raised the targets.
-func (in *Input) tenants(targets []hpa.Target, linked []chain) *tenants {
+func (in *Input) tenants(room *fleet.Occupancy, targets []hpa.Target, linked []chain) *tenants {
 	s := in.Snapshot
-	t := &tenants{in: in, tenancy: quota.TenancyOf(s.Tenants), owing: map[int]bool{}, services: map[fleet.TenantID][]int{}, linked: map[int][]int32{},
+	t := &tenants{in: in, room: room, tenancy: quota.TenancyOf(s.Tenants), owing: map[int]bool{}, services: map[fleet.TenantID][]int{}, linked: map[int][]int32{},
 		used: map[fleet.TenantID]fleet.Resources{}, other: map[fleet.TenantID]fleet.Resources{}, offlineUsed: map[fleet.TenantID]fleet.Resources{}}
-	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: lowPriorityLevel(s), Memo: in.Shares}
+	t.input = quota.Input{Tenants: s.Tenants, Supply: t.supply(), At: s.At, Open: newOpener().open, Level: t.lowPriorityLevel(), Memo: in.Shares}
 	if len(s.Tenants) == 0 {
 		return t
 	}
@@ -161,19 +162,21 @@ func (t *tenants) offline() map[fleet.TenantID]offlineWant {
 func (t *tenants) supply() fleet.Known[fleet.Resources] {
 	s := t.in.Snapshot
 	var sum fleet.Resources
-	pooled, online := make(map[fleet.NodeID]bool, len(s.Nodes)), false
-	for i := range s.Nodes {
-		if p := s.Pool(s.Nodes[i].Pool); p != nil {
-			pooled[s.Nodes[i].ID] = true
-			online = online || p.Class == fleet.Online
-			sum = sum.Add(s.Nodes[i].Allocatable)
-		}
+	online := false
+	for i := range s.Pools {
+		own := t.room.Pool(s.Pools[i].ID)
+		online = online || s.Pools[i].Class == fleet.Online && own.Machines > 0
+		sum = sum.Add(own.Holds)
 	}
 	if !online {
 		return fleet.Known[fleet.Resources]{}
 	}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Class != fleet.PodFiller && p.Occupies() && pooled[p.Node] && t.tenancy.Of(p.Name.Namespace) == "" {
+		p := &s.Pods[i]
+		if p.Class == fleet.PodFiller || !p.Occupies() || t.tenancy.Of(p.Name.Namespace) != "" {
+			continue
+		}
+		if n := t.room.On(p.Node).Node; n != nil && s.Pool(n.Pool) != nil {
 			sum = sum.Sub(p.Requests)
 		}
 	}
@@ -182,22 +185,19 @@ func (t *tenants) supply() fleet.Known[fleet.Resources] {
 
 // lowPriorityLevel is the level of the low-priority capacity: the CPU of ready machines of offline pools and of what is lent to them, as a
 // share of all machines of pools. Its watermarks are those of the first offline pool.
-func lowPriorityLevel(s *fleet.Snapshot) quota.Level {
+func (t *tenants) lowPriorityLevel() quota.Level {
+	s := t.in.Snapshot
 	pool := s.Pool(borrowerOf(s))
 	if pool == nil {
 		return quota.Level{}
 	}
 	l := quota.Level{Pool: pool.ID, Low: pool.LowWatermark, High: pool.HighWatermark}
 	var has, all fleet.MilliCPU
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		p := s.Pool(n.Pool)
-		if p == nil {
-			continue
-		}
-		all += n.Allocatable.CPU
-		if p.Class == fleet.Offline && n.Ready {
-			has += n.Allocatable.CPU
+	for i := range s.Pools {
+		own := t.room.Pool(s.Pools[i].ID)
+		all += own.Holds.CPU
+		if s.Pools[i].Class == fleet.Offline {
+			has += own.Ready.CPU
 		}
 	}
 	for i := range s.Loans {

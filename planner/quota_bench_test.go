@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/quota"
 )
 
@@ -20,9 +21,10 @@ func BenchmarkTenants(b *testing.B) {
 		w.tenant(fmt.Sprintf("t%02d", i), fmt.Sprintf("ns%02d", i), 3000)
 	}
 	in := w.input()
-	targets, _, _, _ := size(&in)
+	room := fleet.OccupancyOf(in.Snapshot)
+	targets, _, _, _ := size(&in, room)
 	b.ResetTimer()
 	for b.Loop() {
-		quota.Divide(in.tenants(targets, nil).input)
+		quota.Divide(in.tenants(room, targets, nil).input)
 	}
 }

@@ -14,7 +14,7 @@ func (t *tenants) crumbs() {
 	waiting, asked := map[fleet.TenantID][]fleet.Resources{}, map[fleet.TenantID]fleet.Resources{}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodOnline && waits(p) {
-			id, r := t.tenancy.Of(p.Name.Namespace), only(p.Requests)
+			id, r := t.tenancy.Of(p.Name.Namespace), p.Requests.CPUAndMemory()
 			if id == "" {
 				continue
 			}
@@ -75,27 +75,9 @@ func (t *tenants) holes() (free map[fleet.NodeID]fleet.Resources, large fleet.Re
 	s := t.in.Snapshot
 	free = map[fleet.NodeID]fleet.Resources{}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; n.Ready {
-			if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Online {
-				free[n.ID], large = only(n.Allocatable), large.Max(only(n.Allocatable))
-			}
-		}
-	}
-	for i := range s.Loans {
-		switch l := &s.Loans[i]; {
-		case l.Phase.Ended():
-		case l.Phase == fleet.Lent && s.FromOffline(l): // online has it for itself, too
-			if n := s.Node(l.Node); n != nil && n.Ready {
-				free[n.ID], large = only(n.Allocatable), large.Max(only(n.Allocatable))
-			}
-		default:
-			delete(free, l.Node)
-		}
-	}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if room, ours := free[p.Node]; ours && p.Occupies() {
-			free[p.Node] = room.Sub(only(p.Requests)).Floor()
+		n := &s.Nodes[i]
+		if on := t.room.On(n.ID); n.Ready && on.OnlineAlone(s.ClassOf(n.Pool)) {
+			free[n.ID], large = on.Free().CPUAndMemory(), large.Max(n.Allocatable.CPUAndMemory())
 		}
 	}
 	return free, large

@@ -25,7 +25,7 @@ func (t *tenants) lacking(classes []fleet.ParcelClass, on map[fleet.TenantID][]q
 		}
 	}
 	for _, class := range classes {
-		rooms := roomsOf(s, class)
+		rooms := t.parcelSizes(class)
 		more := map[fleet.TenantID]int64{}
 		for i := range s.Jobs {
 			j := &s.Jobs[i]
@@ -57,18 +57,23 @@ func (t *tenants) lacking(classes []fleet.ParcelClass, on map[fleet.TenantID][]q
 	}
 }
 
-// roomsOf are the sizes that parcels of a class have.
-func roomsOf(s *fleet.Snapshot, class fleet.ParcelClass) []fleet.Resources {
+// parcelSizes are the sizes that parcels of a class have.
+func (t *tenants) parcelSizes(class fleet.ParcelClass) []fleet.Resources {
+	s := t.in.Snapshot
 	var out []fleet.Resources
 	add := func(r fleet.Resources) {
 		if !slices.Contains(out, r) {
 			out = append(out, r)
 		}
 	}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Offline && class.Holds(fleet.KindNode, n.GPUModel) {
-			add(n.Allocatable)
+	for i := range s.Pools {
+		if s.Pools[i].Class != fleet.Offline {
+			continue
+		}
+		for _, k := range t.room.Pool(s.Pools[i].ID).Kinds {
+			if class.Holds(fleet.KindNode, k.GPUModel) {
+				add(k.Holds)
+			}
 		}
 	}
 	for i := range s.Loans {

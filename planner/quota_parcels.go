@@ -78,7 +78,7 @@ func (v *leaver) footholds() []*foothold {
 	for i := range m.in.Snapshot.Nodes {
 		h := &foothold{node: &m.in.Snapshot.Nodes[i]}
 		mine := false
-		for _, p := range m.pods[h.node.ID] {
+		for _, p := range m.on(h.node.ID).Pods {
 			if p.Class != fleet.PodOffline || !p.Occupies() {
 				continue
 			}
@@ -140,7 +140,7 @@ func (v *leaver) left(n *fleet.Node) {
 func (v *leaver) going() {
 	m := v.x.m
 	for _, h := range v.footholds() {
-		if h.stays == 0 && !m.state[h.node.ID].leaving() && !m.recalled[h.node.ID] {
+		if h.stays == 0 && !m.on(h.node.ID).Moves.Leaving() && !m.recalled[h.node.ID] {
 			v.left(h.node)
 		}
 	}

@@ -388,11 +388,11 @@ func TestLowPriorityLevel(t *testing.T) {
 	w.loan(0, fleet.Lent, 1)
 	w.loan(1, fleet.Noticed, 1)
 	w.s.Sort()
-	if l := lowPriorityLevel(&w.s); !l.Share.OK || l.Share.Value != 0.4 {
+	if l := levelOf(w); !l.Share.OK || l.Share.Value != 0.4 {
 		t.Errorf("%+v, want 2 of 5", l)
 	}
 	w.s.Pools = w.s.Pools[1:]
-	if l := lowPriorityLevel(&w.s); l.Share.OK {
+	if l := levelOf(w); l.Share.OK {
 		t.Errorf("%+v without an offline pool", l)
 	}
 }
@@ -403,17 +403,22 @@ func TestSupply(t *testing.T) {
 	w.s.Nodes[0].Ready = false
 	w.s.Nodes[3].Pool = "" // and its pod with it
 	in := w.input()
-	if got := in.tenants(make([]hpa.Target, 1), nil).supply(); !got.OK || got.Value.CPU != 3*64_000-3*8_000 {
+	if got := in.tenants(fleet.OccupancyOf(in.Snapshot), make([]hpa.Target, 1), nil).supply(); !got.OK || got.Value.CPU != 3*64_000-3*8_000 {
 		t.Errorf("%+v without tenants: three machines less three pods", got)
 	}
 	w.tenant("shop", "shop", 10)
-	if got := in.tenants(make([]hpa.Target, 1), nil).supply(); got.Value.CPU != 3*64_000 {
+	if got := in.tenants(fleet.OccupancyOf(in.Snapshot), make([]hpa.Target, 1), nil).supply(); got.Value.CPU != 3*64_000 {
 		t.Errorf("%+v where the pods are a tenant's", got)
 	}
 	for i := range w.s.Nodes {
 		w.s.Nodes[i].Pool = "offline"
 	}
-	if got := in.tenants(make([]hpa.Target, 1), nil).supply(); got.OK {
+	if got := in.tenants(fleet.OccupancyOf(in.Snapshot), make([]hpa.Target, 1), nil).supply(); got.OK {
 		t.Errorf("%+v without a machine of an online pool", got)
 	}
+}
+
+func levelOf(w *world) quota.Level {
+	in := w.input()
+	return in.tenants(fleet.OccupancyOf(in.Snapshot), make([]hpa.Target, len(in.Snapshot.Services)), nil).lowPriorityLevel()
 }

@@ -111,6 +111,6 @@ func (m *maker) highest(svc *fleet.Service, k int32) (charges []Charge) {
 
 // emptying reports whether a pod is on a machine of which a parcel is being emptied.
 func (m *maker) emptying(p *fleet.Pod) bool {
-	st := m.state[p.Node]
-	return st.emptying+st.back > 0 && m.in.Snapshot.Node(p.Node) != nil
+	st := m.on(p.Node).Moves
+	return st.Emptying+st.Back > 0 && m.in.Snapshot.Node(p.Node) != nil
 }

@@ -39,5 +39,5 @@ func (l *ledger) shutNote() string {
 	for _, x := range all {
 		n += x.Nodes
 	}
-	return fmt.Sprintf("; %d of %d machines take no online pods, most of them by %s", n, l.nodes, all[0].By)
+	return fmt.Sprintf("; %d of %d machines take no online pods, most of them by %s", n, l.Machines, all[0].By)
 }

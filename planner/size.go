@@ -8,7 +8,7 @@ import (
 
 // size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
 // what there is to divide, and what a link group asks of its members is such a wish; those of a tenant that wishes for more than it may have are sized again under its limit.
-func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
+func size(in *Input, room *fleet.Occupancy) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 	s := in.Snapshot
 	targets := make([]hpa.Target, len(s.Services))
 	for i := range s.Services {
@@ -16,7 +16,7 @@ func size(in *Input) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
 	}
 	in.told = map[fleet.ServiceID]hpa.Options{}
 	links, linked := in.link(targets)
-	t := in.tenants(targets, linked)
+	t := in.tenants(room, targets, linked)
 	division := quota.Divide(t.input)
 	for i := range division.Shares {
 		t.bound(targets, &division.Shares[i])

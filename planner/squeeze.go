@@ -22,14 +22,14 @@ func (m *maker) squeeze() {
 
 func (m *maker) squeezePool(l *ledger) {
 	// A machine that is not ready counts: what a lost one held is asked for anew, and what restarts takes nobody's insurance.
-	room, want := only(l.machines.Add(l.borrowedCapacity())), only(l.other)
+	room, want := l.Holds.Add(l.borrowedCapacity()).CPUAndMemory(), l.Other.CPUAndMemory()
 	for _, v := range l.services {
 		want = want.Add(l.holds(v, v.takes(v.target)))
 	}
-	if l.nodes == 0 || quota.Fits(want, room) {
+	if l.Machines == 0 || quota.Fits(want, room) {
 		return
 	}
-	least := only(l.other)
+	least := l.Other.CPUAndMemory()
 	medians := make([]int32, len(l.services))
 	for k, v := range l.services {
 		medians[k] = v.takes(v.target)
@@ -67,7 +67,7 @@ func (v *sized) takes(t *hpa.Target) int32 {
 
 // holds is what machines must hold for that many replicas.
 func (l *ledger) holds(v *sized, replicas int32) fleet.Resources {
-	return only(grossUp(v.svc.Request.Times(int64(replicas)), l.unfilled()))
+	return grossUp(v.svc.Request.Times(int64(replicas)), l.unfilled()).CPUAndMemory()
 }
 
 // insured reports whether a service is sized by its tide and its signals; the others keep what they have.

@@ -41,7 +41,7 @@ func (m *maker) survivals(l *ledger, lead Lead) {
 	}
 	queue := reclaim.Order(s, l.pool, m.recalls())
 	slices.SortStableFunc(queue, func(a, b reclaim.Standing) int { return cmp.Compare(promiseOf(a).Unix(), promiseOf(b).Unix()) })
-	have := only(l.usable).Add(only(l.coming)).Sub(only(share(l.capacity, 2*l.pool.HighWatermark-l.pool.LowWatermark)))
+	have := l.Above(2*l.pool.HighWatermark - l.pool.LowWatermark).Add(l.Coming.CPUAndMemory())
 	var horizon time.Duration
 	for _, v := range l.services {
 		horizon = max(horizon, v.target.AheadStep*time.Duration(len(v.target.Ahead)))
@@ -51,8 +51,8 @@ func (m *maker) survivals(l *ledger, lead Lead) {
 	after := lead.Notice + lead.Drain + lead.Clean
 	next := 0
 	for at := time.Duration(0); at < horizon && next < len(queue); at += survivalStep {
-		for need := only(l.need(at, at+survivalStep)); next < len(queue) && !need.Sub(have).Floor().IsZero(); next++ {
-			have = have.Add(only(queue[next].Gain))
+		for need := l.need(at, at+survivalStep).CPUAndMemory(); next < len(queue) && !need.Sub(have).Floor().IsZero(); next++ {
+			have = have.Add(queue[next].Gain.CPUAndMemory())
 			m.promise(l.pool, queue[next].Loans, s.At.Add(at-early), after)
 		}
 	}
@@ -87,7 +87,7 @@ func (m *maker) promises(pool fleet.PoolID) bool {
 
 // survivesBorrowed promises what online borrows until it is due.
 func (m *maker) survivesBorrowed(l *ledger) {
-	for _, x := range l.borrowed {
+	for _, x := range l.Borrowed {
 		if x.Phase == fleet.Lent && x.Due.After(x.ExpectedUntil) && !m.decided(x.ID) {
 			m.plan.Survivals = append(m.plan.Survivals, Survival{x.ID, x.Due, x.Due})
 		}

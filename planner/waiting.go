@@ -61,7 +61,7 @@ func (m *maker) unplaced(l *ledger) fleet.Resources {
 		if l.claimant == "" {
 			l.claimant = p.Service // of the largest: it is the one whose room others would take first
 		}
-		if r.GPU > 0 && fitsNow(t, only(r)) {
+		if r.GPU > 0 && fitsNow(t, r.CPUAndMemory()) {
 			r = fleet.Resources{GPU: r.GPU}
 		}
 		sum = sum.Add(r)
@@ -76,9 +76,10 @@ func (m *maker) gpusAway(l *ledger) int64 {
 	var sum int64
 	for i := range m.in.Snapshot.Nodes {
 		n := &m.in.Snapshot.Nodes[i]
-		st := m.state[n.ID]
-		if free := n.Allocatable.Sub(l.online[n.ID]); n.Pool == l.pool.ID && n.Lasts() && st.live > 0 && st.lost == 0 && free.CPU >= leastRoom {
-			sum += max(free.GPU, 0)
+		if on := m.on(n.ID); n.Pool == l.pool.ID && n.Lasts() && on.Moves.Live > 0 && on.Moves.Lost == 0 {
+			if room := on.Coming(); room.CPU >= leastRoom {
+				sum += room.GPU
+			}
 		}
 	}
 	return sum
@@ -104,7 +105,7 @@ func (l *ledger) holdsOne(r fleet.Resources) bool {
 			return n.Pool == l.pool.ID && withGPUs(r).Fits(withGPUs(n.Allocatable))
 		})
 	}
-	for room := range l.rooms {
+	for room := range l.Rooms {
 		if onePod(r).Fits(room) {
 			return true
 		}
@@ -121,7 +122,7 @@ func (m *maker) online(l *ledger) *place.Table {
 			machines = append(machines, n)
 		}
 	}
-	for _, x := range l.borrowed {
+	for _, x := range l.Borrowed {
 		if n := s.Node(x.Node); n != nil {
 			machines = append(machines, n)
 		}

@@ -111,9 +111,9 @@ func spareOf(s *fleet.Snapshot, o Options) spares {
 			leaves[l.Node] = true
 		}
 	}
-	pods := o.pods(s)
+	on := o.on(s)
 	for id := range leaves {
-		for _, p := range pods[id] {
+		for _, p := range on.On(id).Pods {
 			if p.Class == fleet.PodOffline && p.Occupies() && !p.Deleting {
 				out[memberKey{p.Job, p.Role}]--
 			}
@@ -150,15 +150,15 @@ func idleFirst(s *fleet.Snapshot, ask BorrowAsk, o Options) []*group {
 	for i := range s.Loans {
 		busy[s.Loans[i].Node] = true
 	}
-	pods, c := o.pods(s), newCosts(s, ask.Pool, o)
+	on, c := o.on(s), newCosts(s, ask.Pool, o)
 	var out []*group
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if n.Pool != ask.Pool.ID || !n.Lasts() || busy[n.ID] || slices.Contains(n.Repels, ask.To) {
+		if n.Pool != ask.Pool.ID || !n.Lasts() || busy[n.ID] || !n.Admits(ask.To) {
 			continue
 		}
 		g := &group{node: n.Name, machine: n}
-		g.fill(n, pods[n.ID], c)
+		g.fill(on.On(n.ID), c)
 		if ask.Idle && g.pods > 0 {
 			continue
 		}

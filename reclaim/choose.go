@@ -16,16 +16,16 @@ type Options struct {
 	Paces        Paces
 	// RecallRest is how lately a job must have been recalled to come last among equals.
 	RecallRest time.Duration
-	// Pods are the snapshot's by machine, as [fleet.Snapshot.PodsByNode] gives them; nil where the caller has no use for them.
-	Pods map[fleet.NodeID][]*fleet.Pod
+	// On is who is on the machines of the snapshot; nil where the caller has no use for it.
+	On *fleet.Occupancy
 }
 
-// pods are the snapshot's by machine.
-func (o Options) pods(s *fleet.Snapshot) map[fleet.NodeID][]*fleet.Pod {
-	if o.Pods != nil {
-		return o.Pods
+// on is who is on the machines of a snapshot.
+func (o Options) on(s *fleet.Snapshot) *fleet.Occupancy {
+	if o.On != nil {
+		return o.On
 	}
-	return s.PodsByNode()
+	return fleet.OccupancyOf(s)
 }
 
 const (
@@ -108,7 +108,7 @@ type group struct {
 
 // groupsOf are the machines with lent parcels of a pool, those apart that bring no room.
 func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*group) {
-	pods, c := o.pods(s), newCosts(s, pool, o)
+	on, c := o.on(s), newCosts(s, pool, o)
 	byNode := map[fleet.NodeID]*group{}
 	var order []fleet.NodeID
 	for i := range s.Loans {
@@ -130,7 +130,7 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*gro
 		if n == nil {
 			continue
 		}
-		if g.fill(n, pods[id], c); n.Lasts() {
+		if g.fill(on.On(id), c); n.Lasts() {
 			live = append(live, g)
 		} else {
 			dead = append(dead, g)
@@ -141,16 +141,13 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*gro
 
 // fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods cost
 // here (see [coresOf]); a job that never said when it saved, and a pod of no job, is taken to lose all since its pods started.
-func (g *group) fill(n *fleet.Node, pods []*fleet.Pod, c *costs) {
-	s, o := c.s, &c.o
-	g.gain = n.Allocatable
+func (g *group) fill(on *fleet.Machine, c *costs) {
+	s, o, n := c.s, &c.o, on.Node
+	g.gain = on.Coming()
 	g.expired = !slices.ContainsFunc(g.loans, func(l *fleet.Loan) bool { return l.ExpectedUntil.IsZero() || l.ExpectedUntil.After(s.At) })
 	g.parts = slices.ContainsFunc(g.loans, func(l *fleet.Loan) bool { return l.Kind != fleet.KindNode })
-	for _, p := range pods {
-		switch p.Class {
-		case fleet.PodOnline:
-			g.gain = g.gain.Sub(p.Requests.OnePod())
-		case fleet.PodOffline:
+	for _, p := range on.Pods {
+		if p.Class == fleet.PodOffline {
 			g.pods++
 			job := s.Job(p.Job)
 			if job == nil {

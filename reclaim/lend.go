@@ -34,8 +34,8 @@ type LendAsk struct {
 	Now fleet.Resources
 	// Count is the move budget that is left, Pins how many of the machines that stay are named at least, if there are so many.
 	Count, Pins int
-	// Pods are the snapshot's by machine, as [fleet.Snapshot.PodsByNode] gives them.
-	Pods map[fleet.NodeID][]*fleet.Pod
+	// On is who is on the machines of the snapshot.
+	On *fleet.Occupancy
 	// Held says of machines why they are not offered.
 	Held map[fleet.NodeID]string
 	// Frees says whether cells of a machine can be freed: whether what is on it fits its other cells. A pool that lends sockets needs it.
@@ -109,7 +109,7 @@ type Pinned struct{ Node, By string }
 type fleetView struct {
 	s    *fleet.Snapshot
 	pool *fleet.Pool
-	pods map[fleet.NodeID][]*fleet.Pod
+	on   *fleet.Occupancy
 	// leaving are nodes whose parcels are emptying or were just picked: their pods do not count for spread.
 	leaving map[fleet.NodeID]bool
 	busy    map[fleet.NodeID]bool          // nodes with a loan of any phase, but for those of which other sockets are lent and nothing moves
@@ -123,7 +123,7 @@ type fleetView struct {
 
 func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
 	pool := ask.Pool
-	v := &fleetView{s: s, pool: pool, pods: ask.Pods, leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
+	v := &fleetView{s: s, pool: pool, on: ask.On, leaving: map[fleet.NodeID]bool{}, busy: map[fleet.NodeID]bool{},
 		parts: map[fleet.NodeID][]*fleet.Loan{}, drops: ask.Drops, stay: ask.Held}
 	emptying := map[fleet.NodeID]bool{}
 	for i := range s.Loans {
@@ -153,7 +153,7 @@ func (v *fleetView) dropsLeft(drops map[fleet.ServiceID]int) map[fleet.ServiceID
 		left[svc] = k
 	}
 	for id := range v.leaving {
-		for _, p := range v.pods[id] {
+		for _, p := range v.on.On(id).Pods {
 			if p.Class == fleet.PodOnline && p.Service != "" && !p.Deleting {
 				left[p.Service]--
 			}
@@ -194,7 +194,7 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 	for i := range v.s.Nodes {
 		n := &v.s.Nodes[i]
 		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && v.held(n) == "" {
-			all = append(all, loaded{v.online(n).CPU, lent[likenessOf(n)], n})
+			all = append(all, loaded{v.on.On(n.ID).Online.CPU, lent[likenessOf(n)], n})
 		}
 	}
 	slices.SortFunc(all, func(a, b loaded) int {
@@ -237,28 +237,11 @@ func (v *fleetView) heldBack() []Pinned {
 	return out
 }
 
-// online is what online pods request on a node.
-func (v *fleetView) online(n *fleet.Node) fleet.Resources {
-	var sum fleet.Resources
-	for _, p := range v.pods[n.ID] {
-		if p.Class == fleet.PodOnline {
-			sum = sum.Add(p.Requests.OnePod())
-		}
-	}
-	return sum
-}
-
-// free is the CPU and memory of a node that nobody of online asks for.
-func (v *fleetView) free(n *fleet.Node) fleet.Resources {
-	free := n.Allocatable.Sub(v.online(n)).Floor()
-	return fleet.Resources{CPU: free.CPU, Memory: free.Memory}
-}
-
 // loses is what online gives up by a machine, or by what others of its sockets have left of it. Nothing new of online lands beside a lent
 // socket, so that is no more than its pods there hold.
 func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 	if len(v.parts[n.ID]) > 0 {
-		return v.online(n)
+		return v.on.On(n.ID).Asked()
 	}
 	return n.Allocatable
 }
@@ -268,7 +251,7 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 // takes the last pod of a zone then, too. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
 	leavers := map[fleet.ServiceID]int{}
-	for _, p := range v.pods[n.ID] {
+	for _, p := range v.on.On(n.ID).Pods {
 		switch {
 		case p.Own && !p.Deleting:
 			return c, fmt.Sprintf("pod %s is one of Springtide's own", p.Name)
@@ -297,7 +280,7 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 		}
 	}
 	c = Candidate{
-		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: v.loses(n), Free: v.free(n), Leavers: leavers,
+		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: v.loses(n), Free: v.on.On(n.ID).Free().CPUAndMemory(), Leavers: leavers,
 		Why: fmt.Sprintf("%d online pods leave by scale-in", total(leavers)),
 	}
 	if away := v.parts[n.ID]; len(away) > 0 {
@@ -333,15 +316,15 @@ func (v *fleetView) sockets(fewest []*fleet.Node) []Candidate {
 func (v *fleetView) oneSocket(n *fleet.Node) (Candidate, bool) {
 	sockets := n.Sockets()
 	// A socket with nobody beside it would better be lent as a whole machine, once the tide allows.
-	stays := slices.ContainsFunc(v.pods[n.ID], func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
+	stays := slices.ContainsFunc(v.on.On(n.ID).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 	if len(sockets) < 2 || !n.AgentAlive || !stays || len(v.parts[n.ID]) > 0 || v.leaving[n.ID] {
 		return Candidate{}, false
 	}
 	away := n.CellsOf(sockets[len(sockets)-1])
 	kept := n.CapacityOf(slices.DeleteFunc(n.AllCells(), func(c int) bool { return slices.Contains(away, c) }))
-	used := v.online(n)
+	used := v.on.On(n.ID).Asked()
 	return Candidate{
-		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: n.Allocatable.Sub(used), Free: v.free(n),
+		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: n.Allocatable.Sub(used), Free: v.on.On(n.ID).Free().CPUAndMemory(),
 		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, kept),
 	}, used.Fits(kept)
 }

@@ -12,7 +12,7 @@ const roomy = 1 << 40
 
 func lendAsk(s *fleet.Snapshot, cores int64, drops map[fleet.ServiceID]int) LendAsk {
 	return LendAsk{Pool: s.Pool("online"), Room: fleet.Resources{CPU: fleet.MilliCPU(cores * 1000), Memory: roomy << 10, GPU: roomy, Pods: roomy}, Now: fleet.Resources{CPU: roomy, Memory: roomy << 10}, Drops: drops, Count: 100, Pins: 100,
-		Pods: s.PodsByNode(), Frees: func(*fleet.Node, []int) bool { return true }}
+		On: fleet.OccupancyOf(s), Frees: func(*fleet.Node, []int) bool { return true }}
 }
 
 func names(take []Candidate) string {

@@ -52,7 +52,7 @@ func (v *fleetView) count(n *fleet.Node, by int) {
 // standing is the service of each online pod on a machine that does not end.
 func (v *fleetView) standing(n *fleet.Node) iter.Seq[fleet.ServiceID] {
 	return func(yield func(fleet.ServiceID) bool) {
-		for _, p := range v.pods[n.ID] {
+		for _, p := range v.on.On(n.ID).Pods {
 			if p.Class == fleet.PodOnline && p.Service != "" && !p.Deleting && !yield(p.Service) {
 				return
 			}
