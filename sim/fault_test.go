@@ -674,3 +674,28 @@ func TestJobsAreRaisedByWhatIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// A share that has a parcel at home before its loan's status says so opens it to online where the bundled scheduler places the pods, and nowhere else.
+func TestAShareComesHomeBeforeItsLoan(t *testing.T) {
+	lent := wholeLoan()
+	lent.Phase = fleet.Draining
+	home := fleet.ShareParcel{Cells: lent.Cells, Holder: onlinePool, Loan: lent.ID}
+	for name, c := range map[string]struct {
+		share   fleet.Share
+		decides bool
+		breaks  bool
+	}{
+		"home":                       {fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{home}}, true, false},
+		"home, and the marks decide": {fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{home}}, false, true},
+		"still offline's":            {fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: lent.Cells, Holder: offlinePool, Next: onlinePool, Loan: lent.ID}}}, true, true},
+		"about to leave again":       {fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: lent.Cells, Holder: onlinePool, Next: offlinePool, Loan: lent.ID}}}, true, true},
+		"not in the share":           {fleet.Share{Exists: true}, true, true},
+	} {
+		a := accused(t, lent)
+		a.w.facts[1].Share, a.w.rooms.decides = c.share, c.decides
+		a.w.bindOn(a.w.newPod(pod{kind: online, cores: 8}), 1)
+		if a.checkHolder(0, 1); (a.err != nil) != c.breaks {
+			t.Errorf("%s: %v", name, a.err)
+		}
+	}
+}

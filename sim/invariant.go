@@ -95,13 +95,20 @@ func (c *controller) checkHolder(i int, n int32) {
 		return
 	}
 	switch {
-	case l.Phase.Away() && m.online > c.keeps(n, func(o *fleet.Loan) bool { return o.Phase.Away() }):
+	case c.keepsOut(l, n) && m.online > c.keeps(n, func(o *fleet.Loan) bool { return c.keepsOut(o, n) }):
 		c.breaks("online pods are on machine %s, with more cores (%d) than loan %s, which is %s, and others of it leave them", l.NodeName, m.online, l.ID, l.Phase)
-	case l.Phase.Away() && m.toOnline && (!c.w.byShare(n) || c.keeps(n, func(o *fleet.Loan) bool { return o.Phase.Away() }) == 0):
+	case c.keepsOut(l, n) && m.toOnline && (!c.w.byShare(n) || c.keeps(n, func(o *fleet.Loan) bool { return c.keepsOut(o, n) }) == 0):
 		c.breaks("machine %s is open to online while loan %s is %s", l.NodeName, l.ID, l.Phase)
 	case l.Phase == fleet.Returned && m.offline > c.lent(n):
 		c.breaks("offline work is on machine %s, which loan %s brought home for its claimant", l.NodeName, l.ID)
 	}
+}
+
+// keepsOut reports whether a loan keeps online off its parcel: while it is away, but for the moment in which the share has it at home already and the loan's
+// own status is not written. The bundled scheduler places pods by the share; a controller that dies in that moment leaves the status to the next one.
+func (c *controller) keepsOut(l *fleet.Loan, n int32) bool {
+	e := c.w.facts[n].Share.Find(l.ID)
+	return l.Phase.Away() && (!c.w.byShare(n) || e == nil || e.Holder != l.From || e.Next != "")
 }
 
 // togetherWithin is how long a socket may stay lent after a recall of another one of its machine, while the controller can act: three plans.
