@@ -114,8 +114,10 @@ func (st *staff) waiting() bool {
 // estimate is what the ETAs of one plan rest on.
 type estimate struct {
 	x *staffing
-	// home is what the machines of offline pools hold, lent what is lent now; loose is what offline pods of no job we know ask for.
+	// home is what the machines of offline pools hold, lent what online lends now; loose is what offline pods of no job we know ask for.
 	home, lent, loose fleet.Resources
+	// out are the loans by which online has machines of offline pools.
+	out []*fleet.Loan
 	// gpus are those that online pods do not ask for: whether a machine that is lent brings any is not foreseen.
 	gpus int64
 	// stable and any are the kinds of machines on which stable members, and all others, may land.
@@ -154,7 +156,12 @@ func newEstimate(x *staffing) *estimate {
 	}
 	e.stable, e.any = kindsOf(stable), kindsOf(any)
 	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Phase == fleet.Lent && !m.recalled[l.Node] {
+		switch l := &s.Loans[i]; {
+		case m.fromOffline(l):
+			if !l.Phase.Ended() && s.Node(l.Node) != nil && s.Node(l.Node).Lasts() {
+				e.out = append(e.out, l)
+			}
+		case l.Phase == fleet.Lent && !m.recalled[l.Node]:
 			e.lent = e.lent.Add(l.Capacity)
 		}
 	}
@@ -236,6 +243,17 @@ func (e *estimate) of(k int) ETA {
 	return eta
 }
 
+// borrowedAt is what online still has of offline's machines at a time: each until it is due.
+func (e *estimate) borrowedAt(at time.Time) fleet.Resources {
+	var sum fleet.Resources
+	for _, l := range e.out {
+		if l.Due.IsZero() || l.Due.After(at) {
+			sum = sum.Add(l.Capacity)
+		}
+	}
+	return sum
+}
+
 // along looks for the first step of each band in which there is room, and in which the tenant may use so much.
 func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before int, uses fleet.Resources) {
 	m := e.x.m
@@ -264,7 +282,7 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 				continue
 			}
 			allowed = true
-			free := e.home.Add(lent).Sub(held).Floor()
+			free := e.home.Sub(e.borrowedAt(at)).Add(lent).Sub(held).Floor()
 			most = most.Max(free)
 			if need.CPU <= free.CPU && need.Memory <= free.Memory && need.GPU <= e.gpus-held.GPU {
 				begin[b] = later(at.Add(o.travel(b)), later(opened, later(now, st.gang.RetryAt)).Add(o.least(b)))

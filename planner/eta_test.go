@@ -37,6 +37,16 @@ func (y *yard) batch(cores int64) *fleet.Tenant {
 	return &y.s.Tenants[0]
 }
 
+// borrowed gives the first machine to offline, which lends it to online.
+func (y *yard) borrowed(due time.Time) {
+	n := &y.s.Nodes[0]
+	n.Pool = "offline"
+	l := fleet.Loan{ID: "out", Kind: fleet.KindNode, Node: n.ID, NodeName: n.Name, Cells: n.AllCells(), Capacity: n.Allocatable, From: "offline", To: "online",
+		Phase: fleet.Lent, Epoch: 1, Created: t0, Since: t0, Due: due}
+	n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: "online", Loan: l.ID, Epoch: 1}}}
+	y.s.Loans = append(y.s.Loans, l)
+}
+
 // begun is a job whose minimum is asked for.
 func (y *yard) begun(name string, members ...fleet.Member) {
 	j := y.job(name, members...)
@@ -127,6 +137,12 @@ func TestETA(t *testing.T) {
 			WaitsForRetry, 4*time.Hour - 15*time.Minute, ""},
 		{"tried again, and never room", []fleet.Member{member("worker", 32, 5, 5)}, risingAt(3, 128), func(y *yard) { y.backedOff("train", 40*time.Minute) },
 			WaitsForRoom, 0, "not expected within 7 days"},
+		{"home is borrowed until it is due", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(300, 128), func(y *yard) { y.borrowed(t0.Add(2 * time.Hour)) },
+			WaitsForTide, 2*time.Hour - 20*time.Minute, "it needs cpu=64 to begin"},
+		{"home is borrowed, and never due", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(300, 128), func(y *yard) { y.borrowed(time.Time{}) },
+			WaitsForRoom, 0, "of which the best leaves it cpu=0"},
+		{"the tide comes before home is due", []fleet.Member{member("worker", 32, 2, 2)}, risingAt(3, 64), func(y *yard) { y.borrowed(t0.Add(24 * time.Hour)) },
+			WaitsForTide, 4*time.Hour - 15*time.Minute, ""},
 		{"no outlook yet", []fleet.Member{member("worker", 32, 4, 4)}, nil, nil, WaitsForOutlook, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
