@@ -44,6 +44,8 @@ var unusedHere = map[string]string{
 	"patch statefulsets/scale.apps":              "the lab's services are Deployments: TestPlaneScale",
 	"patch pods/resize":                          "no service has a requestsMode here: TestPlaneResize",
 	"patch horizontalpodautoscalers.autoscaling": "the lab's services are scaled by their scale: TestPlaneFloor",
+	"patch workloads.scheduling.k8s.io":          "no gang's minimum changes here: TestTheGroupFollowsTheMinimum",
+	"patch podgroups.scheduling.k8s.io":          "the same",
 	"update leaderepochs.springtide.dev":         "one leader runs here, and none of its numbers is adopted: TestJudgedHands",
 	"delete loans.springtide.dev":                "the controller may have forgotten every loan by then: TestUninstallLeavesNothing",
 	"update festivalplans/status.springtide.dev": "the lab has no festival plan here: TestControllerKilledMidRecall",
