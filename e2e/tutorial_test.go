@@ -77,6 +77,9 @@ var ofHowto = []shown{
 	{command: "springtide adopt shop/mail", want: `ElasticService shop/mail created in mode Observe`},
 	{command: "springtide explain service shop/mail", want: `(?s)shop/mail.*Observe by HPAFloor`},
 	{command: "springtide release shop/mail", want: `shop/mail: nothing to give back: it is in mode Observe`},
+	{command: "springtide adopt --kind scaledobject shop/post --dry-run=client", want: `(?s)kind: ElasticService.*name: post`},
+	{command: "springtide adopt --kind scaledobject shop/post --take-over --dry-run=server", want: `ScaledObject shop/post is paused`},
+	{command: "springtide adopt --kind scaledobject shop/post --take-over", want: `ScaledObject shop/post is paused, and ElasticService shop/post is in mode Auto`},
 	{command: "kubectl label node NODE example.com/pool=web", want: `Node/NODE labelled`},
 	{command: "kubectl apply -f web.yaml", want: `CapacityPool/web applied`},
 	{command: "springtide pools", want: `(?m)^web +Online +Observe +1 `},
@@ -388,6 +391,33 @@ func (r *reader) kubectl(w []string) (string, error) {
 	return "", fmt.Errorf("the test does not know kubectl %s", strings.Join(w, " "))
 }
 
+// scaledObject has KEDA's definition, as far as a page needs it, and a ScaledObject of it: the lab knows no KEDA.
+func (r *reader) scaledObject(dyn dynamic.Interface) {
+	r.t.Helper()
+	anything := map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+	definition := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "scaledobjects.keda.sh"},
+		"spec": map[string]any{"group": "keda.sh", "scope": "Namespaced", "names": map[string]any{"kind": "ScaledObject", "plural": "scaledobjects", "singular": "scaledobject"},
+			"versions": []any{map[string]any{"name": "v1alpha1", "served": true, "storage": true, "schema": anything}}}}}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if _, err := dyn.Resource(definitions).Create(r.t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		r.t.Fatal(err)
+	}
+	post := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{"namespace": "shop", "name": "post"},
+		"spec": map[string]any{"scaleTargetRef": map[string]any{"name": "post"}, "minReplicaCount": int64(2), "maxReplicaCount": int64(20),
+			"triggers": []any{map[string]any{"type": "cpu", "metricType": "Utilization", "metadata": map[string]any{"value": "60"}}}}}}
+	scaled := schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		_, err := dyn.Resource(scaled).Namespace("shop").Create(r.t.Context(), post, metav1.CreateOptions{})
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("the definition is not served: %v", err)
+		}
+	}
+}
+
 // ownCluster makes what the reader of the how-to pages has: two Deployments, an HPA on one of them, and a machine that is in no pool.
 func (r *reader) ownCluster() {
 	r.t.Helper()
@@ -405,7 +435,7 @@ func (r *reader) ownCluster() {
 	if _, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		must(nil, err)
 	}
-	for _, name := range []string{"cart", "mail"} {
+	for _, name := range []string{"cart", "mail", "post"} {
 		labels, replicas := map[string]string{"app": name}, int32(4)
 		requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")}
 		must(core.AppsV1().Deployments("shop").Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
@@ -420,6 +450,7 @@ func (r *reader) ownCluster() {
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "mail"},
 			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 				Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent}}}}}}, metav1.CreateOptions{}))
+	r.scaledObject(dynamic.NewForConfigOrDie(cfg))
 	out, err := r.run("springtide loans -o wide")
 	must(nil, err)
 	nodes, err := core.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "springtide.example/pool=online"})
