@@ -119,11 +119,16 @@ func (c *cluster) agentWaited(t *testing.T) time.Duration {
 func leavesAFullCell(t *testing.T, c *cluster) {
 	c.startAgent(t) // no change where the story before did it
 	address := c.agentAddress(t)
-	const cell, cpus, spareMiB = 1, "2-3", 200
-	free, err := strconv.Atoi(c.Script(t, fmt.Sprintf("sed -n 's/.*MemFree: *\\([0-9]*\\) kB/\\1/p' /sys/devices/system/node/node%d/meminfo", cell)))
-	if err != nil {
+	const spareMiB = 200
+	// The cell with the least page cache, and none that can be dropped: cache counts as free, and the kernel leaves that of mapped binaries there as long as other
+	// cells have free pages, so that a cell with some of it is full and not low.
+	var cell, free, cache int
+	if _, err := fmt.Sscan(c.Script(t, `sync; echo 1 >/proc/sys/vm/drop_caches; for n in /sys/devices/system/node/node[0-9]*; do
+		awk '/MemFree:/ {free = $4} /Inactive\(file\):/ {cache = $4} END {print $2, free, cache}' $n/meminfo; done | sort -nk 3 | head -n 1`), &cell, &free, &cache); err != nil {
 		t.Fatal(err)
 	}
+	cpus := fmt.Sprintf("%d-%d", cell*node.CPUs/4, (cell+1)*node.CPUs/4-1)
+	c.Took(t, fmt.Sprintf("cell %d has %d MiB free and %d MiB of page cache", cell, free>>10, cache>>10))
 	bound := c.online("bound")
 	bound.Annotations = map[string]string{shape.AnnotationCells: strconv.Itoa(cell)}
 	bound.Spec.Containers[0].Args = []string{"-mib", strconv.Itoa(free>>10 - spareMiB)}
