@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // decide brings what is wanted through rate, room, proof, stabilisation, quota, bounds and pauses, in this order: each later one is a stronger
@@ -192,7 +193,7 @@ func (z *sizer) cut(tg *Target, next int32) int32 {
 
 // permit applies what forbids change altogether.
 func (z *sizer) permit(tg *Target, next int32) int32 {
-	keep := func(held, note string, args ...any) int32 {
+	keep := func(held reason.Code, note string, args ...any) int32 {
 		tg.Held = held
 		z.note(note, args...)
 		return z.held

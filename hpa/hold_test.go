@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // A service whose load fell in a way that nothing confirms keeps its replicas, whatever its signals say now; then it goes down by a tenth in a
@@ -14,7 +15,7 @@ func TestAFallInDoubt(t *testing.T) {
 		name          string
 		hold          portrait.Hold
 		run, want     int32
-		held, limited string
+		held, limited reason.Code
 	}{
 		{"no doubt", portrait.Hold{}, 30, 4, "", ""},
 		{"held", portrait.Hold{Since: noon.Add(-time.Hour), Top: 400}, 30, 30, HeldFall, ""},

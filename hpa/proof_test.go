@@ -9,13 +9,14 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 func TestProofsOfScaleIn(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*world)
-		held   string
+		held   reason.Code
 	}{
 		{"forecast by fall-back", func(w *world) { w.t.Trusted = false }, HeldForecast},
 		{"forecast made long ago", func(w *world) { w.t.Made = noon.Add(-16 * time.Minute) }, HeldForecast},

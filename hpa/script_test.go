@@ -27,10 +27,10 @@ func play(t *testing.T, lines [][]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replicas %d", tg.Replicas)
 	if tg.Held != "" {
-		fmt.Fprintf(&b, "\nheld     %s", tg.Held)
+		fmt.Fprintf(&b, "\nheld     %s", tg.Held.Text())
 	}
 	if tg.Limited != "" {
-		fmt.Fprintf(&b, "\nlimited  %s", tg.Limited)
+		fmt.Fprintf(&b, "\nlimited  %s", tg.Limited.Text())
 	}
 	if len(tg.Missing) > 0 {
 		fmt.Fprintf(&b, "\nmissing  %s", strings.Join(tg.Missing, ", "))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 func TestCalmKeeps(t *testing.T) {
@@ -294,7 +295,7 @@ func TestPausesAndBlocks(t *testing.T) {
 		w      *world
 		change func(*world)
 		want   int32
-		held   string
+		held   reason.Code
 	}{
 		{"all, up", up(), func(w *world) { w.svc.Pause = fleet.PauseAll }, 8, HeldPaused},
 		{"all, down", down(), func(w *world) { w.svc.Pause = fleet.PauseAll }, 8, HeldPaused},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // A forecast whose skill was just lost is as good as one by fall-back: it still asks for more, and nothing scales in meanwhile.
@@ -14,7 +15,7 @@ func TestLostSkill(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		w    *world
-		held string
+		held reason.Code
 	}{{"ebb", falling(20, 4), HeldForecast}, {"flood", calm(4), ""}} {
 		if tt.held == "" {
 			tt.w.tide(5000)
@@ -51,7 +52,7 @@ func TestSkillLostForLong(t *testing.T) {
 		ago   time.Duration
 		other func(*world)
 		want  int32
-		held  string
+		held  reason.Code
 		alone bool
 	}{
 		{"59 minutes", 59 * time.Minute, nil, 20, HeldForecast, false},

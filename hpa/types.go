@@ -6,6 +6,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // Live is what was just measured of one service. Everything in it may be unknown.
@@ -40,25 +41,25 @@ type Decision struct {
 
 // What may hold a change back, as Target.Held says it.
 const (
-	HeldBlocked       = "blocked"
-	HeldUnknown       = "replicas unknown"
-	HeldStale         = "stale metrics" // a signal that a scale-in needs is missing or too old
-	HeldForecast      = "forecast not trusted"
-	HeldJustStarted   = "just started"
-	HeldFall          = "fall faster than history" // the load fell faster than ever, and no other source confirms it
-	HeldRollout       = "rollout under way"
-	HeldStabilisation = "stabilisation"
-	HeldPaused        = "paused"
-	HeldZero          = "set to 0" // another writer set the target to 0
+	HeldBlocked       = reason.Blocked
+	HeldUnknown       = reason.ReplicasUnknown
+	HeldStale         = reason.StaleMetrics
+	HeldForecast      = reason.ForecastNotTrusted
+	HeldJustStarted   = reason.JustStarted
+	HeldFall          = reason.FallFasterThanHistory
+	HeldRollout       = reason.RolloutUnderWay
+	HeldStabilisation = reason.Stabilisation
+	HeldPaused        = reason.Paused
+	HeldZero          = reason.SetToZero
 )
 
 // What may cut a target, as Target.Limited says it.
 const (
-	LimitedMax   = "max replicas"     // replicas.max
-	LimitedQuota = "quota"            // the tenant's quota
-	LimitedRoom  = "pool room"        // the machines of the pool do not hold all that its services want
-	LimitedRate  = "rate"             // the most that may be added in one step
-	LimitedDoubt = "unconfirmed fall" // scale-in is slow while a fall of the load is not confirmed
+	LimitedMax   = reason.MaxReplicas
+	LimitedQuota = reason.Quota
+	LimitedRoom  = reason.PoolRoom
+	LimitedRate  = reason.Rate
+	LimitedDoubt = reason.UnconfirmedFall
 )
 
 // SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.
@@ -93,10 +94,10 @@ type Target struct {
 	// Demand is the load that the service is sized for by its own signals: what is measured, what the tide holds within the lead, or what a window or
 	// plan stands for. It is what the other members of its call chain are to expect; 0 while unknown.
 	Demand float64
-	// Held names why a change was not made ("stale metrics", "stabilisation", "fall faster than history", "paused"); empty otherwise.
-	Held string
-	// Limited names the bound that cut the target ("max replicas", "quota", "pool room", "rate"); empty otherwise.
-	Limited string
+	// Held names why a change was not made; empty otherwise.
+	Held reason.Code
+	// Limited names the bound that cut the target; empty otherwise.
+	Limited reason.Code
 	// Reason is the whole story in one sentence.
 	Reason string
 	// Decision is what is to be remembered of this sizing.

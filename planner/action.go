@@ -1,9 +1,9 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
-	"strings"
 )
 
 // ActionKind names what an action does; receipts, metrics and the journal use it.
@@ -37,6 +37,8 @@ const (
 	SubjectHPA     SubjectKind = "hpa"
 	SubjectPod     SubjectKind = "pod"
 	SubjectFiller  SubjectKind = "filler"
+	// SubjectRequests are what a service's pods request: another line may withhold the scale of the same service.
+	SubjectRequests SubjectKind = "requests"
 )
 
 // Subject names one object that an action concerns.
@@ -45,19 +47,12 @@ type Subject struct {
 	Name string
 }
 
-// String renders the subject as stored plans spell it: "service shop/cart".
+// String renders the subject: "service shop/cart".
 func (s Subject) String() string { return string(s.Kind) + " " + s.Name }
 
-// requestsOf begins the subject of a withheld resize, since another line of the same service may withhold its scale.
-const requestsOf = "requests of "
-
-// ParseSubject reads the subject of a withheld action. A withheld resize is about its service.
-func ParseSubject(text string) Subject {
-	if name, ok := strings.CutPrefix(text, requestsOf); ok {
-		return Subject{SubjectService, name}
-	}
-	kind, name, _ := strings.Cut(text, " ")
-	return Subject{SubjectKind(kind), name}
+// Compare orders subjects by kind and name.
+func (s Subject) Compare(o Subject) int {
+	return cmp.Or(cmp.Compare(s.Kind, o.Kind), cmp.Compare(s.Name, o.Name))
 }
 
 // Action is one thing that a plan wants done. The pointers to the elements of a plan's lists implement it.

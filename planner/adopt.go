@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -23,8 +24,8 @@ type Stray struct {
 	Pool fleet.PoolID
 	// Why names the loan that is gone, or the pods.
 	Why Why
-	// Held says what keeps the plan from making a loan of it; empty where it makes one.
-	Held string
+	// Held says what keeps the plan from making a loan of it; none where it makes one.
+	Held reason.Reason
 }
 
 // patientTurns is after how many loans that came to nothing, one after another, stray pods of a machine are no longer answered at once: the pause of the machine
@@ -74,17 +75,13 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 	m.used[n.ID] = "its NodeShare names loan " + string(e.Loan) + ", which is gone"
 	gone := fmt.Sprintf("the NodeShare of machine %s has cells %v in loan %s, which is gone", n.Name, e.Cells, e.Loan)
 	if from == "" || to == "" {
-		m.stray(n, from, Why{ReasonLoanGone, gone + ": no pool is known that the machine is at home in, or that borrows; to fix: create the pool again"}, "no pool")
+		m.stray(n, from, Why{ReasonLoanGone, gone + ": no pool is known that the machine is at home in, or that borrows; to fix: create the pool again"}, reason.Of(reason.NoPool))
 		return
 	}
 	home := fleet.SameSide(e.Holder, from, s.ClassOf)
 	if home || len(cells) == 0 {
 		if other := s.Loan(e.Loan); other != nil && other.UID != e.LoanUID {
 			return // another loan has the name; it is forgotten first
-		}
-		if s.Frozen != "" {
-			m.withhold("node "+n.Name, "clear "+string(e.Loan), "freeze: "+s.Frozen, Why{ReasonLoanGone, gone})
-			return
 		}
 		was := fleet.Loan{ID: e.Loan, UID: e.LoanUID, Node: n.ID, NodeName: n.Name, Cells: e.Cells, From: from, To: to, Epoch: e.Epoch}
 		if home {
@@ -133,9 +130,9 @@ func (m *maker) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet.P
 }
 
 // stray notes a machine that is used without a loan, once; by is what keeps the plan from making one.
-func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why Why, by string) {
-	if by != "" {
-		m.withholdOnce("node "+n.Name, "adopt", by, why)
+func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why Why, by reason.Reason) {
+	if !by.None() {
+		m.withholdOnce(Subject{SubjectNode, n.Name}, "adopt", by, why)
 	}
 	if k := len(m.plan.Strays); k > 0 && m.plan.Strays[k-1].ID == n.ID {
 		return
@@ -144,21 +141,17 @@ func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why Why, by string) {
 }
 
 // adoptCells proposes a loan that begins with the notice, or says what holds it back.
-func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why Why) (by string) {
+func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why Why) (by reason.Reason) {
 	s, o := m.in.Snapshot, m.in.Options
 	if slices.ContainsFunc(m.adopted[n.ID], func(c int) bool { return slices.Contains(cells, c) }) {
-		return "" // with another entry of the machine
+		return by // with another entry of the machine
 	}
 	pool := s.Pool(from)
-	switch {
-	case s.Frozen != "":
-		return "freeze: " + s.Frozen
-	case pool != nil && !pool.Mode.Acts():
-		return fmt.Sprintf("mode %s", pool.Mode)
-	case !s.Watching(o.Window):
-		return heldNewLeader
-	case pool != nil && m.recalledLately(pool) >= perMinute(pool) && !m.lacksMore(pool):
-		return fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(pool))
+	if by = m.permit(loansOf(pool), takes); !by.None() {
+		return by
+	}
+	if pool != nil && m.recalledLately(pool) >= perMinute(pool) && !m.lacksMore(pool) {
+		return reason.Of(reason.RecallBudget, perMinute(pool))
 	}
 	c := reclaim.Candidate{Node: n, Kind: fleet.KindSocket, Cells: cells, Capacity: n.CapacityOf(cells)}
 	if len(cells) == len(n.AllCells()) {
@@ -179,7 +172,7 @@ func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, wh
 		}
 		m.adopted[n.ID] = append(m.adopted[n.ID], cells...)
 	}
-	return ""
+	return by
 }
 
 // lacksMore reports whether pods wait for more room than is on its way home: one pod that waits is no reason to clear every machine at once.
@@ -233,22 +226,24 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	m.used[n.ID] = "offline pod " + pods[0].Name.String() + " is on it although it is home"
 	switch {
 	case !n.Ready:
-		m.stray(n, pool.ID, why, "a machine that is not ready")
+		m.stray(n, pool.ID, why, reason.Of(reason.MachineNotReady))
 	case n.AgentKnown && !n.AgentAlive:
 		// Nothing could say that the machine is clean, so it would be kept from online for as long; and pods of class reclaimed, whom the agent let stay, would be
 		// evicted by an upgrade of the agent.
-		m.stray(n, pool.ID, why, "a silent node agent; to fix: start it, or after its removal run springtide node forget-agent "+n.Name)
+		m.stray(n, pool.ID, why, reason.Of(reason.AgentSilent, n.Name))
 	case n.Share.Rest.Turns >= patientTurns && s.At.Before(n.Share.Rest.Until):
 		// Pods that no node selector brings to lent machines land here again. Each try costs them their work, and online the machine for as long.
-		m.stray(n, pool.ID, why, fmt.Sprintf("the rest of the machine until %s: its last %d loans came to nothing, and pods came back; to fix: give them the node selector %s",
+		m.stray(n, pool.ID, why, reason.Of(reason.MachineRests,
 			n.Share.Rest.Until.UTC().Format("15:04 MST"), n.Share.Rest.Turns, "springtide.dev/offline=true"))
 	case len(away) == 0:
 		m.stray(n, pool.ID, why, m.adoptCells(n, pool.ID, borrower, n.AllCells(), why))
 	default:
-		by := "" // of the last socket that is held back
+		var by reason.Reason // of the last socket that is held back
 		for _, socket := range n.Sockets() {
 			if of := n.CellsOf(socket); !fleet.Overlap(of, away) {
-				by = cmp.Or(m.adoptCells(n, pool.ID, borrower, of, why), by)
+				if held := m.adoptCells(n, pool.ID, borrower, of, why); !held.None() {
+					by = held
+				}
 			}
 		}
 		m.stray(n, pool.ID, why, by)

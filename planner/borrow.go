@@ -34,7 +34,7 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		if p.Class != fleet.Offline || !p.Mode.Acts() || short.Floor().IsZero() {
+		if p.Class != fleet.Offline || !m.permit(loansOf(p), gives).None() || short.Floor().IsZero() {
 			continue
 		}
 		count, budget := m.movesLeft(p)
@@ -49,7 +49,7 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 				continue // There is time: the next cycle sees the tide more clearly.
 			}
 			if count <= 0 {
-				m.withholdOnce("pool "+string(p.ID), "lend "+c.Node.Name, budget, Why{"Flood", ask.Why})
+				m.withholdOnce(Subject{SubjectPool, string(p.ID)}, "lend "+c.Node.Name, budget, Why{"Flood", ask.Why})
 				break
 			}
 			c.Why = ask.Why + "; " + c.Why

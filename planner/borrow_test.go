@@ -147,7 +147,9 @@ func TestWithheldMachineCoversNoEmergency(t *testing.T) {
 		if begins, recalls := moves(p, MoveBegin), moves(p, MoveRecall); begins != c.begins || recalls != c.recalls {
 			t.Errorf("with a budget of %d, %d machines are borrowed and %d recalled, want %d and %d: %+v", c.budget, begins, recalls, c.begins, c.recalls, p.Withheld)
 		}
-		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return x.Subject == "pool offline" && strings.HasPrefix(x.By, "move budget") })
+		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool {
+			return x.Subject.String() == "pool offline" && strings.HasPrefix(x.By.Text(), "move budget")
+		})
 		if held != (c.budget == 0) {
 			t.Errorf("with a budget of %d the plan withholds %+v", c.budget, p.Withheld)
 		}

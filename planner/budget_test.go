@@ -79,8 +79,8 @@ func TestPlansKeepTheMoveBudget(t *testing.T) {
 		}
 		plan, by := made(in), ""
 		for _, x := range plan.Withheld {
-			if x.Subject == "pool online" {
-				by = x.By
+			if x.Subject.String() == "pool online" {
+				by = x.By.Text()
 			}
 		}
 		if got := moves(plan, MoveBegin); got != c.begins || by != c.by {

@@ -22,8 +22,8 @@ func closed(s *fleet.Snapshot, yes bool) {
 // heldByLedger names the subjects that ledgers hold back.
 func heldByLedger(p *Plan) (out []string) {
 	for _, w := range p.Withheld {
-		if strings.HasPrefix(w.By, "disruption ledger of pool ") {
-			out = append(out, w.Subject)
+		if strings.HasPrefix(w.By.Text(), "disruption ledger of pool ") {
+			out = append(out, w.Subject.String())
 		}
 	}
 	return out
@@ -161,7 +161,7 @@ func TestRollOversWaitForTheLedger(t *testing.T) {
 		m := newMaker(&in)
 		m.resizes()
 		if c.held != "" {
-			if len(m.plan.Resizes) > 0 || len(m.plan.Withheld) != 1 || m.plan.Withheld[0].By != c.held || m.plan.Withheld[0].Subject != "requests of shop/a" {
+			if len(m.plan.Resizes) > 0 || len(m.plan.Withheld) != 1 || m.plan.Withheld[0].By.Text() != c.held || m.plan.Withheld[0].Subject.String() != "requests shop/a" {
 				t.Errorf("%s: %+v, withheld %+v", name, m.plan.Resizes, m.plan.Withheld)
 			}
 			continue

@@ -16,7 +16,7 @@ func (m *maker) shortenNotices() {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		if p.Class != fleet.Online || m.poolHeld(p) != "" {
+		if p.Class != fleet.Online || !m.permit(loansOf(p), gives).None() {
 			continue
 		}
 		l := m.ledgerOf(p)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // follow takes loans that were already announced one step further, and mends what a crash left between two writes. It starts nothing.
@@ -14,13 +15,6 @@ func (m *maker) follow() {
 	for i := range s.Loans {
 		l := &s.Loans[i]
 		node := s.Node(l.Node)
-		if s.Frozen != "" {
-			// A lent parcel has no next step to wait for, unless its machine is gone.
-			if !l.Phase.Ended() && (l.Phase != fleet.Lent || node == nil) {
-				m.withhold("loan "+string(l.ID), "next step from "+string(l.Phase), "freeze: "+s.Frozen, Why{"Frozen", s.Frozen})
-			}
-			continue
-		}
 		if node == nil && !l.Phase.Ended() {
 			m.propose(passFollow, MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
 			continue
@@ -64,9 +58,6 @@ const ReasonTogether = "Together"
 // the machine from all that the others came home for.
 func (m *maker) together() {
 	s, o := m.in.Snapshot, m.in.Options
-	if s.Frozen != "" {
-		return
-	}
 	for i := range s.Loans {
 		l := &s.Loans[i]
 		if l.Phase != fleet.Lent || m.fromOffline(l) || s.Node(l.Node) == nil || !m.goesHome(l.Node) {
@@ -142,7 +133,7 @@ func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 	why := "the machine is about to leave: " + n.Leaving
 	// A whole fleet may get such a mark at once.
 	if pool := m.pool(l); pool != nil && !m.recalled[l.Node] && m.recalledLately(pool) >= perMinute(pool) {
-		m.withhold("loan "+string(l.ID), "recall", fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(pool)), Why{ReasonLifecycle, why})
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", reason.Of(reason.RecallBudget, perMinute(pool)), Why{ReasonLifecycle, why})
 		return false
 	}
 	deadline := s.At.Add(m.noticeOn(l))
@@ -162,8 +153,8 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 		m.step(passFollow, MoveCancel, *l, after, err, "PoolGone")
 	case l.Phase != fleet.Lent || m.fromOffline(l):
 		return false
-	case !s.Watching(o.Window):
-		m.withhold("loan "+string(l.ID), "recall", heldNewLeader, Why{"PoolGone", why + ": create it again, or its loans go home"})
+	case !m.permit(permitted{}, takes).None():
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", m.permit(permitted{}, takes), Why{"PoolGone", why + ": create it again, or its loans go home"})
 	default:
 		deadline := s.At.Add(m.noticeOn(l))
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")
@@ -435,9 +426,6 @@ func (m *maker) noticed(l *fleet.Loan) {
 // takeBack frees pods of notices that stand no more: the tide turned, or their machine stayed with its borrower for another reason.
 func (m *maker) takeBack() {
 	s := m.in.Snapshot
-	if s.Frozen != "" {
-		return
-	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if p.Class != fleet.PodOffline || p.NoticeLoan == "" || p.Deleting || m.on(p.Node).Moves.Leaving() {

@@ -23,7 +23,7 @@ func TestNodeGone(t *testing.T) {
 		if len(p.Moves) > 0 {
 			t.Errorf("%s, frozen: %+v", phase, p.Moves)
 		}
-		if len(p.Withheld) != 1 || p.Withheld[0].By != "freeze: network change" || p.Withheld[0].Subject != "loan loan-m01" {
+		if len(p.Withheld) != 1 || p.Withheld[0].By.Text() != "freeze: network change" || p.Withheld[0].Subject.String() != "loan loan-m01" {
 			t.Errorf("%s, frozen: withheld %+v", phase, p.Withheld)
 		}
 	}

@@ -20,15 +20,8 @@ func (m *maker) giveBacks() {
 		o := &s.Orphans[i]
 		a := GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own,
 			Why: Why{"ServiceGone", "no ElasticService asks for a floor under its target any more"}}
-		by := ""
-		switch {
-		case s.Frozen != "":
-			by = "freeze: " + s.Frozen
-		case !s.Watching(m.in.Options.Window):
-			by = heldNewLeader
-		}
-		if by != "" {
-			m.withhold("hpa "+o.Name.String(), "give back", by, a.Why)
+		if by := m.permit(permitted{}, takes); !by.None() {
+			m.withhold(Subject{SubjectHPA, o.Name.String()}, "give back", by, a.Why)
 			continue
 		}
 		m.plan.GiveBacks = append(m.plan.GiveBacks, a)

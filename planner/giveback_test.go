@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // An HPA that nobody asks for goes back once the leader has watched for a window, and not under a freeze.
@@ -15,7 +16,7 @@ func TestOrphansAreGivenBack(t *testing.T) {
 	}{
 		"at once":      {func(*fleet.Snapshot) {}, ""},
 		"frozen":       {func(s *fleet.Snapshot) { s.Frozen = "network change" }, "freeze: network change"},
-		"a new leader": {func(s *fleet.Snapshot) { s.WatchedSince = t0.Add(-time.Minute) }, heldNewLeader},
+		"a new leader": {func(s *fleet.Snapshot) { s.WatchedSince = t0.Add(-time.Minute) }, reason.NewLeader.Text()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1)
@@ -28,7 +29,7 @@ func TestOrphansAreGivenBack(t *testing.T) {
 				}
 				return
 			}
-			if len(p.GiveBacks) > 0 || len(p.Withheld) != 1 || p.Withheld[0].By != c.held || p.Withheld[0].Subject != "hpa shop/mine" {
+			if len(p.GiveBacks) > 0 || len(p.Withheld) != 1 || p.Withheld[0].By.Text() != c.held || p.Withheld[0].Subject.String() != "hpa shop/mine" {
 				t.Errorf("%+v, withheld %+v; want it held by %q", p.GiveBacks, p.Withheld, c.held)
 			}
 		})

@@ -383,7 +383,7 @@ func TestEachLoanIsFollowed(t *testing.T) {
 		bend(w, &w.s.Loans[0])
 		p := Make(w.input())
 		stepped := slices.ContainsFunc(p.Moves, func(m Move) bool { return m.Kind == MoveNodeGone && m.Before.ID == "loan-m02" })
-		withheld := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return x.Subject == "loan loan-m02" })
+		withheld := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return x.Subject.String() == "loan loan-m02" })
 		if frozen := w.s.Frozen != ""; stepped == frozen || withheld != frozen {
 			t.Errorf("%s: the next loan steps %t, is withheld %t", name, stepped, withheld)
 		}

@@ -292,9 +292,5 @@ func (m *maker) scaleJob(st *staff, i int) {
 	if to < mem.Desired {
 		a.Leavers, a.Charges = c.leavers(mem), c.charges
 	}
-	if f := m.in.Snapshot.Frozen; f != "" {
-		m.withhold("job "+string(j.ID), fmt.Sprintf("parallelism %d -> %d", mem.Desired, to), "freeze: "+f, a.Why)
-		return
-	}
 	m.plan.Jobs = append(m.plan.Jobs, a)
 }

@@ -205,7 +205,7 @@ func (m *maker) gangBefore(j *fleet.Job) fleet.Gang {
 
 // mayTake reports whether this plan may take anything away.
 func (m *maker) mayTake() bool {
-	return m.in.Snapshot.Frozen == "" && m.in.Snapshot.Watching(m.in.Options.Window)
+	return m.permit(permitted{}, takes).None()
 }
 
 func (st *staff) enter(p fleet.GangPhase, now time.Time) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // tier is a set of members that grow side by side: those of one priority, divisible ones after the others.
@@ -322,7 +323,7 @@ func (v *leveller) hold(st, poor *staff, by string) {
 		return
 	}
 	v.held[st.job.ID] = true
-	v.x.m.withhold("job "+string(st.job.ID), "make room for job "+string(poor.job.ID), by,
+	v.x.m.withhold(Subject{SubjectJob, string(st.job.ID)}, "make room for job "+string(poor.job.ID), reason.Of(reason.DisruptionBudget, by),
 		Why{"FairShare", fmt.Sprintf("job %s has less than its fair share", poor.job.ID)})
 }
 

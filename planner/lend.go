@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -25,7 +26,6 @@ func (m *maker) lend() {
 }
 
 func (m *maker) lendPool(l *ledger) {
-	o := m.in.Options
 	parts := m.leadOf(l)
 	lead := parts.Total()
 	view := m.view(l, lead)
@@ -35,8 +35,8 @@ func (m *maker) lendPool(l *ledger) {
 		m.survivals(l, parts)
 	}()
 
-	if by := m.poolHeld(l.pool); by != "" {
-		view.Note = by
+	if by := m.permit(loansOf(l.pool), gives); !by.None() {
+		view.Note = by.Text()
 		return
 	}
 	if ask, ok := m.shortage(l, lead); ok {
@@ -44,8 +44,8 @@ func (m *maker) lendPool(l *ledger) {
 		m.bringHome(l, ask)
 		return
 	}
-	if !m.in.Snapshot.Watching(o.Window) {
-		view.Note = "a new leader watches one window before it lends"
+	if by := m.permit(loansOf(l.pool), takes); !by.None() {
+		view.Note = by.Text()
 		return
 	}
 	far := max(lead, m.borrowLead(parts))
@@ -76,17 +76,6 @@ func (m *maker) lendPool(l *ledger) {
 	view.Pinned, view.Note = m.begin(l, lead, term)
 }
 
-// poolHeld names what holds all loans of a pool; loans that were announced go on regardless (see follow).
-func (m *maker) poolHeld(p *fleet.Pool) string {
-	switch {
-	case m.in.Snapshot.Frozen != "":
-		return "freeze: " + m.in.Snapshot.Frozen
-	case !p.Mode.Acts():
-		return fmt.Sprintf("mode %s: nothing is lent or recalled", p.Mode)
-	}
-	return ""
-}
-
 // shortage looks along the lead for the first moment at which online would want more than it has with what is already on its way home.
 // The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
 func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
@@ -95,7 +84,7 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true, Claimant: l.claimant,
 			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
 	}
-	if !s.Watching(m.in.Options.Window) {
+	if !m.permit(loansOf(l.pool), takes).None() {
 		return reclaim.Ask{}, false
 	}
 	return m.foreseen(l, lead)
@@ -145,7 +134,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		}
 		loan := s.Loan(r.Loan)
 		if r.MayWait && !m.recalled[loan.Node] && m.recalledLately(l.pool) >= perMinute(l.pool) {
-			m.withhold("pool "+string(l.pool.ID), "recall "+loan.NodeName, fmt.Sprintf("move budget: %d recalls a minute while there is time", perMinute(l.pool)),
+			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "recall "+loan.NodeName, reason.Of(reason.RecallBudget, perMinute(l.pool)),
 				Why{"Flood", fmt.Sprintf("%s; parcels that need not go yet: %d", ask.Why, len(take)-i)})
 			break
 		}
@@ -212,7 +201,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	}
 	for _, c := range take {
 		if count <= 0 {
-			m.withhold("pool "+string(l.pool.ID), "lend "+c.Node.Name, budget, Why{"Ebb", c.Why})
+			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "lend "+c.Node.Name, budget, Why{"Ebb", c.Why})
 			break
 		}
 		loan := m.newLoan(l.pool.ID, borrower, c)
@@ -258,7 +247,7 @@ func emptyingWhole(on *fleet.Machine) bool {
 // movesLeft is what the pool's budget leaves, and the name of the bound. Each pool has its own: what online lends in the ebb is not taken from
 // what offline may lend when the flood comes. The hour is what the process remembers and what the snapshot shows, so that a new one forgets no
 // loan that stands.
-func (m *maker) movesLeft(p *fleet.Pool) (int, string) {
+func (m *maker) movesLeft(p *fleet.Pool) (int, reason.Reason) {
 	s := m.in.Snapshot
 	moving, begun := 0, map[fleet.LoanID]bool{}
 	for i := range s.Loans {
@@ -285,9 +274,9 @@ func (m *maker) movesLeft(p *fleet.Pool) (int, string) {
 	atOnce := p.MovesAtOnce - moving
 	hourly := p.MovesPerHour - len(begun)
 	if hourly < atOnce {
-		return max(hourly, 0), fmt.Sprintf("move budget: %d loans an hour", p.MovesPerHour)
+		return max(hourly, 0), reason.Of(reason.HourlyBudget, p.MovesPerHour)
 	}
-	return max(atOnce, 0), fmt.Sprintf("move budget: %d parcels in motion at once", p.MovesAtOnce)
+	return max(atOnce, 0), reason.Of(reason.MotionBudget, p.MovesAtOnce)
 }
 
 // borrowerOf is the offline pool that borrows: the first by id.

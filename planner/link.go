@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // Link is how one service follows its link group: per unit of load of the group's hub it has Weight of its own.
@@ -273,7 +274,7 @@ func atLeast(own int32, asked float64) int32 {
 func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
 
 // holdsBack are the bounds that make a member a bottleneck; a rate is over in a moment.
-var holdsBack = []string{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
+var holdsBack = []reason.Code{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
 
 // bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the room of its pool. What the
 // others do beyond it waits there.
@@ -294,6 +295,6 @@ func (m *maker) bottlenecks() {
 		})
 		t := &targets[i]
 		views[v].Bottleneck = t.Service
-		views[v].Why = fmt.Sprintf("%s leaves it %d of the %d replicas that the chain asks of it", t.Limited, t.Replicas, t.Wanted)
+		views[v].Why = fmt.Sprintf("%s leaves it %d of the %d replicas that the chain asks of it", t.Limited.Text(), t.Replicas, t.Wanted)
 	}
 }

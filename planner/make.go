@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/scheduler/place"
 )
 
@@ -29,6 +30,7 @@ func Make(in Input) Plan {
 	m.jobs()
 	m.fill()
 	m.mark()
+	m.gate()
 	m.order()
 	return m.plan
 }
@@ -98,13 +100,13 @@ func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
 	}
 }
 
-func (m *maker) withhold(subject, action, by string, why Why) {
+func (m *maker) withhold(subject Subject, action string, by reason.Reason, why Why) {
 	m.plan.Withheld = append(m.plan.Withheld, Withheld{Subject: subject, Action: action, By: by, Why: why})
 }
 
 // withholdOnce is withhold for what one plan may come to twice.
-func (m *maker) withholdOnce(subject, action, by string, why Why) {
-	if !slices.ContainsFunc(m.plan.Withheld, func(w Withheld) bool { return w.Subject == subject && w.Action == action && w.By == by }) {
+func (m *maker) withholdOnce(subject Subject, action string, by reason.Reason, why Why) {
+	if !slices.ContainsFunc(m.plan.Withheld, func(w Withheld) bool { return w.Subject == subject && w.Action == action && w.By.Equal(by) }) {
 		m.withhold(subject, action, by, why)
 	}
 }
@@ -117,7 +119,7 @@ func (m *maker) order() {
 	slices.SortFunc(p.Marks, func(a, b Mark) int { return cmp.Compare(a.Node, b.Node) })
 	slices.SortFunc(p.Fillers, func(a, b Filler) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(p.Withheld, func(a, b Withheld) int {
-		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Action, b.Action))
+		return cmp.Or(a.Subject.Compare(b.Subject), cmp.Compare(a.Action, b.Action))
 	})
 }
 

@@ -79,9 +79,6 @@ func (m *maker) keptIsHeld(n *fleet.Node) bool {
 // comes free later gets a further filler; all of them go when nothing of the machine is lent any more.
 func (m *maker) fill() {
 	s := m.in.Snapshot
-	if s.Frozen != "" {
-		return
-	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		pods := m.fillers[n.Name]
@@ -107,9 +104,6 @@ func (m *maker) fill() {
 // mark brings every machine's marks to what its loans say. Machines outside of our pools are left alone, once no loan names them any more.
 func (m *maker) mark() {
 	s := m.in.Snapshot
-	if s.Frozen != "" {
-		return
-	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		pool := s.Pool(n.Pool)

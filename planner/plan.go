@@ -6,6 +6,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // Plan is the whole decision of one cycle: a struct of work that does none of it. The order of its lists is its contract, and the
@@ -235,8 +236,8 @@ type Pin struct {
 
 // Withheld is an action that was decided but not let through.
 type Withheld struct {
-	Subject string // "service shop/cart", "loan node-17"
+	Subject Subject
 	Action  string // "scale 40 -> 31"
-	By      string // "mode Observe", "freeze", "move budget"
+	By      reason.Reason
 	Why     Why
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods (InPlace).
@@ -90,11 +91,11 @@ func (m *maker) resizes() {
 			continue
 		}
 		by := m.resizeHeld(svc, &p)
-		if by == "" && busy != "" && a.By == fleet.RequestsRecreate {
-			by = "service " + string(busy) + " is rolling over its new requests"
+		if by.None() && busy != "" && a.By == fleet.RequestsRecreate {
+			by = reason.Of(reason.RollingOver, busy)
 		}
-		if by != "" {
-			m.withhold("requests of "+string(svc.ID), fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
+		if !by.None() {
+			m.withhold(Subject{SubjectRequests, string(svc.ID)}, fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
 			continue
 		}
 		ready = append(ready, a)
@@ -103,21 +104,21 @@ func (m *maker) resizes() {
 		return cmp.Or(fleet.TrueFirst(a.grows(), b.grows()), cmp.Compare(a.Service, b.Service))
 	})
 	for i := range ready {
-		a, by := &ready[i], "one service is resized a cycle"
+		a, by := &ready[i], reason.Of(reason.OneAtATime)
 		if len(m.plan.Resizes) == 0 {
-			if by = m.rollOver(a); by == "" {
+			if by = m.rollOver(a); by.None() {
 				m.plan.Resizes = append(m.plan.Resizes, *a)
 				continue
 			}
 		}
-		m.withhold("requests of "+string(a.Service), fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
+		m.withhold(Subject{SubjectRequests, string(a.Service)}, fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
 	}
 }
 
 // rollOver charges the pods that a change of a template replaces, all of them or none, and names the ledger that refuses. In place nobody goes.
-func (m *maker) rollOver(a *Resize) (refusedBy string) {
+func (m *maker) rollOver(a *Resize) (refusedBy reason.Reason) {
 	if a.By != fleet.RequestsRecreate {
-		return ""
+		return refusedBy
 	}
 	s := m.in.Snapshot
 	svc := s.Service(a.Service)
@@ -129,13 +130,13 @@ func (m *maker) rollOver(a *Resize) (refusedBy string) {
 	}
 	for _, c := range a.Charges {
 		if by := m.spending(c.Pool).RefusesRoll(svc.Owner(), c.Pods); by != "" {
-			return by
+			return reason.Of(reason.DisruptionBudget, by)
 		}
 	}
 	for _, c := range a.Charges {
 		m.spending(c.Pool).Roll(svc.Owner(), c.Pods)
 	}
-	return ""
+	return refusedBy
 }
 
 func (a *Resize) grows() bool { return a.To.CPU > a.From.CPU || a.To.Memory > a.From.Memory }
@@ -167,30 +168,26 @@ func resizeOf(svc *fleet.Service, p *portrait.Portrait) (Resize, bool) {
 }
 
 // resizeHeld names what keeps requests as they are; empty when nothing does.
-func (m *maker) resizeHeld(svc *fleet.Service, p *portrait.Portrait) string {
+func (m *maker) resizeHeld(svc *fleet.Service, p *portrait.Portrait) reason.Reason {
 	s := m.in.Snapshot
 	q := &p.Quality
-	switch {
-	case svc.VPA != "":
-		return "VerticalPodAutoscaler " + svc.VPA + " targets the workload"
-	case s.Frozen != "":
-		return "freeze: " + s.Frozen
-	case !svc.Mode.Acts():
-		return fmt.Sprintf("mode %s", svc.Mode)
-	case svc.Pause != fleet.PauseNone && svc.Pause != "":
-		return fmt.Sprintf("pause %s", svc.Pause)
-	case !s.Watching(m.in.Options.Window):
-		return heldNewLeader
-	case q.Points < q.Needed || p.Learned.SetAside > 0 || p.Advice.Days < leastDays:
-		return "the portrait is not ready: " + cmp.Or(q.Note, "too little usage was seen")
-	case s.At.Sub(p.Usage.Last) > adviceAge:
-		return "stale metrics"
-	case svc.RequestsMode == fleet.RequestsRecreate && svc.Resized.OK && s.At.Sub(svc.Resized.Value) < resizeRest:
-		return fmt.Sprintf("requests were changed less than %.0f hours ago", resizeRest.Hours())
-	case svc.RequestsMode == fleet.RequestsRecreate && !settled(svc):
-		return "the target is rolling out, or a pod is not ready"
+	if svc.VPA != "" {
+		return reason.Of(reason.VerticalScaler, svc.VPA)
 	}
-	return ""
+	if by := m.permit(requestsOf(svc), takes); !by.None() {
+		return by
+	}
+	switch {
+	case q.Points < q.Needed || p.Learned.SetAside > 0 || p.Advice.Days < leastDays:
+		return reason.Of(reason.PortraitNotReady, cmp.Or(q.Note, "too little usage was seen"))
+	case s.At.Sub(p.Usage.Last) > adviceAge:
+		return reason.Of(reason.StaleMetrics)
+	case svc.RequestsMode == fleet.RequestsRecreate && svc.Resized.OK && s.At.Sub(svc.Resized.Value) < resizeRest:
+		return reason.Of(reason.RequestsRest, resizeRest.Hours())
+	case svc.RequestsMode == fleet.RequestsRecreate && !settled(svc):
+		return reason.Of(reason.NotSettled)
+	}
+	return reason.Reason{}
 }
 
 // rolling finds a service whose pods are still rolling over after a change of its requests.

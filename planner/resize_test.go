@@ -6,6 +6,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // advised is a portrait of 8 days whose replicas use memory between two bounds, in GiB, and CPU in cores.
@@ -65,7 +66,7 @@ func TestResizes(t *testing.T) {
 		"frozen": {func(s *fleet.Snapshot, _ *fleet.Service, _ *portrait.Portrait) { s.Frozen = "network change" }, fleet.Resources{}, 0,
 			"freeze: network change"},
 		"a new leader": {func(s *fleet.Snapshot, _ *fleet.Service, _ *portrait.Portrait) { s.WatchedSince = t0.Add(-time.Minute) }, fleet.Resources{}, 0,
-			heldNewLeader},
+			reason.NewLeader.Text()},
 		"young": {func(_ *fleet.Snapshot, _ *fleet.Service, p *portrait.Portrait) {
 			p.Quality.Points, p.Quality.Note = 500, "too young for a season"
 		},
@@ -98,7 +99,7 @@ func TestResizes(t *testing.T) {
 				}
 				held := ""
 				for _, x := range plan.Withheld {
-					held = x.By
+					held = x.By.Text()
 				}
 				if held != c.held {
 					t.Errorf("held by %q, want %q", held, c.held)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // pass names a step of Make that proposes moves of loans.
@@ -100,17 +101,11 @@ func resolve(earlier, later proposal) verdict {
 	return undeclared
 }
 
-// What withholds a move that is a fault of the planner, and not of a mode, freeze, pause or budget.
-const (
-	byUndeclared = "undeclared proposal"
-	byRefused    = "refused transition"
-)
-
 // Unresolved lists the loan moves that the planner withheld from itself: second proposals for one loan that no precedence names, and transitions that
 // the phase machine refuses. Each is a fault of the planner. Tests and simulators fail on it; in production the loan waits for the next plan.
 func (p *Plan) Unresolved() (out []Withheld) {
 	for _, w := range p.Withheld {
-		if w.By == byUndeclared || w.By == byRefused {
+		if w.By.Code == reason.Undeclared || w.By.Code == reason.Refused {
 			out = append(out, w)
 		}
 	}
@@ -144,7 +139,7 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Wh
 		case earlierStands:
 			return false
 		case undeclared:
-			m.withhold("loan "+string(before.ID), p.String(), byUndeclared,
+			m.withhold(Subject{SubjectLoan, string(before.ID)}, p.String(), reason.Of(reason.Undeclared),
 				Why{"Undeclared", fmt.Sprintf("this plan already holds %s for the loan, and no precedence names the pair; the next plan decides again: %s", first, why.Message)})
 			return false
 		}
@@ -167,11 +162,11 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Wh
 }
 
 // step proposes what the phase machine made of a loan. A pass proposes only what the phase allows, so a refusal is a fault: it is withheld.
-func (m *maker) step(by pass, kind MoveKind, before, after fleet.Loan, err error, reason string) bool {
+func (m *maker) step(by pass, kind MoveKind, before, after fleet.Loan, err error, code string) bool {
 	if err != nil {
-		m.withhold("loan "+string(before.ID), proposal{by, kind}.String(), byRefused,
+		m.withhold(Subject{SubjectLoan, string(before.ID)}, proposal{by, kind}.String(), reason.Of(reason.Refused),
 			Why{"Refused", fmt.Sprintf("the phase machine refuses it, and the next plan decides again: %v", err)})
 		return false
 	}
-	return m.propose(by, kind, before, after, Why{Reason: reason, Message: after.Reason})
+	return m.propose(by, kind, before, after, Why{Reason: code, Message: after.Reason})
 }

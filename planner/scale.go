@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/reason"
 )
 
 // scales turns targets into actions. Whether a service may act at all is judged here and nowhere else.
@@ -31,8 +31,8 @@ func (m *maker) scales() {
 		if svc.Actuation == fleet.ByHPAFloor {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
-		if by := m.heldBack(svc, t, to < from); by != "" {
-			m.withhold("service "+string(svc.ID), fmt.Sprintf("scale %d -> %d", from, to), by, a.Why)
+		if by := m.permit(sizeOf(svc, t), to < from); !by.None() {
+			m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", from, to), by, a.Why)
 			continue
 		}
 		if to < from {
@@ -44,28 +44,6 @@ func (m *maker) scales() {
 			m.plan.Raises = append(m.plan.Raises, a)
 		}
 	}
-}
-
-// heldNewLeader is why a leader of less than a window holds back what takes away.
-const heldNewLeader = "a new leader watches one window before it takes anything away"
-
-// heldBack names what keeps an action from being carried out; empty when nothing does.
-func (m *maker) heldBack(svc *fleet.Service, t *hpa.Target, in bool) string {
-	s := m.in.Snapshot
-	switch {
-	case s.Frozen != "":
-		return "freeze: " + s.Frozen
-	case !svc.Mode.Acts():
-		return fmt.Sprintf("mode %s", svc.Mode)
-	case svc.Contested(s.At):
-		field, of := svc.Sets()
-		return fmt.Sprintf("%s writes %s of %s, and it was taken back %d times within an hour", svc.ForeignWriter, field, of, svc.Takeovers.Count)
-	case in && !s.Watching(m.in.Options.Window):
-		return heldNewLeader
-	case in && !t.DataFresh && !t.LiveAlone:
-		return "stale metrics"
-	}
-	return ""
 }
 
 // steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines stay, and others leave in
@@ -88,7 +66,7 @@ func (m *maker) steer(svc *fleet.Service, a *Scale, owes bool) bool {
 	if refused == 0 {
 		return true
 	}
-	m.withhold("service "+string(svc.ID), fmt.Sprintf("scale %d -> %d", a.From, a.To), by, a.Why)
+	m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", a.From, a.To), reason.Of(reason.DisruptionBudget, by), a.Why)
 	a.To += refused
 	a.Why.Message += fmt.Sprintf("; %d pods on emptying machines wait: %s", refused, by)
 	return a.To < a.From

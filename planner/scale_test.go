@@ -92,7 +92,7 @@ func TestScaleInWaitsForTheLedger(t *testing.T) {
 			t.Errorf("%d a minute: %+v, want 30 -> %d", perMinute, p.Lowers, to)
 		}
 		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool {
-			return x.Subject == "service shop/web" && x.Action == "scale 30 -> 24" && strings.HasPrefix(x.By, "disruption ledger of pool online: ")
+			return x.Subject.String() == "service shop/web" && x.Action == "scale 30 -> 24" && strings.HasPrefix(x.By.Text(), "disruption ledger of pool online: ")
 		})
 		if held != (to != 24) {
 			t.Errorf("%d a minute: withheld %+v", perMinute, p.Withheld)
@@ -184,7 +184,7 @@ func TestContestedTargetsAreNotScaled(t *testing.T) {
 				w.s.Services[0].ForeignWriter = "argocd-controller"
 				w.s.Services[0].Takeovers = fleet.Takeovers{By: "argocd-controller", Count: c.count, Last: w.s.At.Add(-c.ago)}
 				p := made(w.input())
-				why := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return strings.Contains(x.By, "argocd-controller writes spec.replicas") })
+				why := slices.ContainsFunc(p.Withheld, func(x Withheld) bool { return strings.Contains(x.By.Text(), "argocd-controller writes spec.replicas") })
 				if done := len(p.Lowers) + len(p.Raises); (done == 0) != c.held || why != c.held {
 					t.Errorf("%d scales, withheld %+v, want held %v", done, p.Withheld, c.held)
 				}

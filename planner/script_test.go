@@ -334,7 +334,7 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "stray     %s, %s\n", p.Strays[i].Node, p.Strays[i].Why.Reason)
 	}
 	for _, w := range p.Withheld {
-		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject, w.Action, w.By)
+		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject.String(), w.Action, w.By.Text())
 	}
 	if b.Len() == 0 {
 		return "nothing\n"

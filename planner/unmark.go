@@ -28,9 +28,6 @@ const (
 // told of once.
 func (m *maker) unmarks() {
 	s := m.in.Snapshot
-	if s.Frozen != "" {
-		return
-	}
 	lowered := map[fleet.ServiceID]bool{}
 	for i := range m.plan.Lowers {
 		lowered[m.plan.Lowers[i].Service] = true

@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // fullEvery is how often a record holds every target, changed or not, so that a replay never looks back further.
@@ -39,11 +40,14 @@ type row struct {
 // sizing is what makes a target worth a record when it changes. The reason is not part of it: its numbers change with every sample.
 type sizing struct {
 	replicas      int32
-	held, limited string
+	held, limited reason.Code
 }
 
 // held identifies an action that was held back.
-type held struct{ subject, action, by string }
+type held struct {
+	subject    planner.Subject
+	action, by string
+}
 
 // journal is what waits to be written, and what is needed to tell news from what was written before.
 type journal struct {
@@ -178,7 +182,7 @@ func (j *journal) newWithheld(p *planner.Plan) []planner.Withheld {
 	var news []planner.Withheld
 	seen := make(map[held]bool, len(p.Withheld))
 	for _, w := range p.Withheld {
-		k := held{w.Subject, w.Action, w.By}
+		k := held{w.Subject, w.Action, w.By.Text()}
 		seen[k] = true
 		if !j.withheld[k] {
 			news = append(news, w)

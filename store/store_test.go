@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/pgtest"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // world is one kind of store under test.
@@ -161,7 +162,7 @@ func testJournal(t *testing.T, w world) {
 		t.Errorf("the last cycle of an empty journal: %s, %v", at, err)
 	}
 	observed := cycle(4)
-	observed.Plan.Withheld = []planner.Withheld{{Subject: "service shop/pay", Action: "scale 9 -> 4", By: "mode Observe", Why: planner.Why{Message: "the ebb"}}}
+	observed.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/pay"}, Action: "scale 9 -> 4", By: reason.Of(reason.ModeObserve), Why: planner.Why{Message: "the ebb"}}}
 	held := cycle(5)
 	held.Plan.Targets[0].Held = "stale metrics"
 	appendAll(t, s, cycle(1), busy(2, 31, 40), cycle(3), observed, held)

@@ -49,14 +49,17 @@ func subjectsOf(r *loop.Record) []subject {
 		if why == "" {
 			why = t.Limited
 		}
-		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas), why, t.Reason, ""})
+		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas), why.Text(), t.Reason, ""})
 	}
 	for a := range p.Actions() {
 		x.action(a)
 	}
 	for _, w := range p.Withheld {
-		s := planner.ParseSubject(w.Subject)
-		x.lines = append(x.lines, subject{string(s.Kind), s.Name, w.Action, w.By, w.Why.Message, OutcomeWithheld})
+		kind := w.Subject.Kind
+		if kind == planner.SubjectRequests {
+			kind = planner.SubjectService
+		}
+		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action, w.By.Text(), w.Why.Message, OutcomeWithheld})
 	}
 	return x.lines
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // Every action of a plan is found by what it concerns, with what became of it; a resize and a withheld resize are found by their service.
@@ -29,8 +30,8 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		Raises:    []planner.Scale{{Service: "shop/pay", From: 3, To: 4}},
 		Resizes:   []planner.Resize{{Service: "shop/pay", By: fleet.RequestsRecreate, Why: planner.Why{Reason: "Advice", Message: "it uses less"}}},
 		Withheld: []planner.Withheld{
-			{Subject: "requests of shop/cart", Action: "resize", By: "mode Observe"}, // as older plans spell it
-			{Subject: "service shop/cart", Action: "scale 2 -> 3", By: "freeze"},
+			{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"}, Action: "resize", By: reason.Of(reason.ModeObserve)},
+			{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 2 -> 3", By: reason.Of(reason.Frozen, "a change")},
 		},
 	}
 	var results []loop.Result
@@ -57,7 +58,7 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		{KindService, "shop/pay", "Scale 3 -> 4", "", "", "Done"},
 		{KindService, "shop/pay", p.Resizes[0].Summary(), "Advice", "it uses less", "Done"},
 		{KindService, "shop/cart", "resize", "mode Observe", "", OutcomeWithheld},
-		{KindService, "shop/cart", "scale 2 -> 3", "freeze", "", OutcomeWithheld},
+		{KindService, "shop/cart", "scale 2 -> 3", "freeze: a change", "", OutcomeWithheld},
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%+v is not among\n%+v", want, lines)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,6 +20,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // startEvents starts the recorder. It joins equal events into one with a count and drops what one object says too often, so that a
@@ -196,13 +196,16 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if ref == nil || !c.reporter.news("held "+string(t.Service), loud(t.Held)) {
 			continue
 		}
-		c.events.Event(ref, corev1.EventTypeWarning, camel(t.Held), t.Reason)
+		c.events.Event(ref, corev1.EventTypeWarning, string(t.Held), t.Reason)
 	}
 	for i := range r.Plan.Withheld {
 		w := &r.Plan.Withheld[i]
-		id, ok := strings.CutPrefix(w.Subject, "service ")
+		if w.Subject.Kind != planner.SubjectService || w.By.Code != reason.ModeRecommend {
+			continue
+		}
+		id := w.Subject.Name
 		ref := c.serviceReference(fleet.ServiceID(id))
-		if !ok || ref == nil || !strings.Contains(w.By, string(fleet.Recommend)) || !c.reporter.news("would "+id, w.Action) {
+		if ref == nil || !c.reporter.news("would "+id, w.Action) {
 			continue
 		}
 		c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventWouldScale, "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
@@ -223,12 +226,12 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 func (c *Cluster) tellStrays(r *loop.Report) {
 	for i := range r.Plan.Strays {
 		x := &r.Plan.Strays[i]
-		if !c.reporter.news("stray "+string(x.ID), x.Why.Reason+" "+x.Held) {
+		if !c.reporter.news("stray "+string(x.ID), x.Why.Reason+" "+x.Held.Text()) {
 			continue
 		}
 		text := x.Why.Message
-		if x.Held != "" {
-			text += "; nothing is done about it yet: " + x.Held
+		if !x.Held.None() {
+			text += "; nothing is done about it yet: " + x.Held.Text()
 		}
 		ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: x.Node, UID: types.UID(x.ID)}
 		if x.Why.Reason == planner.ReasonLoanGone {
@@ -326,10 +329,10 @@ func (c *Cluster) tellSkill(r *loop.Report) {
 }
 
 // loud are the holds that an operator should hear of; the others are the ordinary pace of scaling and stand in the status.
-func loud(held string) string {
+func loud(held reason.Code) string {
 	switch held {
 	case hpa.HeldStale, hpa.HeldFall:
-		return held
+		return string(held)
 	}
 	return ""
 }
@@ -341,24 +344,6 @@ func split(note string) (reason, text string) {
 		return "Refused", note
 	}
 	return reason, text
-}
-
-// camel makes a condition's reason of a few plain words: "stale metrics" becomes StaleMetrics.
-func camel(words string) string {
-	var b strings.Builder
-	up := true
-	for _, r := range words {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			up = true
-		case up:
-			b.WriteRune(unicode.ToUpper(r))
-			up = false
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // phrase renders a list for a message, the first few of it.

@@ -105,8 +105,8 @@ func accounted(c *conditions, strays []planner.Stray, p *fleet.Pool) {
 	}
 	x := &strays[first]
 	text := fmt.Sprintf("machines that are used without a loan: %d; first: %s", n, x.Why.Message)
-	if x.Held != "" {
-		text += "; nothing is done about it yet: " + x.Held
+	if !x.Held.None() {
+		text += "; nothing is done about it yet: " + x.Held.Text()
 	}
 	if x.Why.Reason == planner.ReasonLoanGone {
 		c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, planner.ReasonLoanGone, text)

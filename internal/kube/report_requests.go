@@ -69,7 +69,7 @@ func (v *serviceView) requestsNote(fit *planner.Fit) string {
 
 // withheldResizes says by what the change of each service's requests was held back.
 func withheldResizes(p *planner.Plan) map[fleet.ServiceID]string {
-	return withheldBy(p, "requests of ")
+	return withheldBy(p, planner.SubjectRequests)
 }
 
 func (c *Cluster) tellResizes(r *loop.Report, done map[planner.Key]loop.Result) {

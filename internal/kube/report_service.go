@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,7 +42,7 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
 		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
 	for i := range g.Conditions {
-		if c := &g.Conditions[i]; c.Type == v1alpha1.ConditionScalingLimit && c.Reason == camel(hpa.LimitedRate) {
+		if c := &g.Conditions[i]; c.Type == v1alpha1.ConditionScalingLimit && c.Reason == string(hpa.LimitedRate) {
 			c.Status, c.Reason = metav1.ConditionFalse, reasonWithin // over within a minute; what lasts goes with the numbers
 		}
 	}
@@ -84,7 +83,7 @@ func (w *statusWriter) services(r *loop.Report) {
 		targets[r.Plan.Targets[i].Service] = &r.Plan.Targets[i]
 	}
 	done := outcomes(r.Receipt)
-	held, unresized := withheldBy(r.Plan, "service "), withheldResizes(r.Plan)
+	held, unresized := withheldBy(r.Plan, planner.SubjectService), withheldResizes(r.Plan)
 	for i := range r.Snapshot.Services {
 		svc := &r.Snapshot.Services[i]
 		n := fleet.ParseName(string(svc.ID))
@@ -153,12 +152,12 @@ func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, shown *metav1.Time
 	return stamp(u.last)
 }
 
-// withheldBy says by what the actions on services were held back whose subject begins with a prefix.
-func withheldBy(p *planner.Plan, prefix string) map[fleet.ServiceID]string {
+// withheldBy says by what the actions on services, or on what their pods request, were held back.
+func withheldBy(p *planner.Plan, of planner.SubjectKind) map[fleet.ServiceID]string {
 	out := map[fleet.ServiceID]string{}
 	for i := range p.Withheld {
-		if id, ok := strings.CutPrefix(p.Withheld[i].Subject, prefix); ok {
-			out[fleet.ServiceID(id)] = p.Withheld[i].By
+		if w := &p.Withheld[i]; w.Subject.Kind == of {
+			out[fleet.ServiceID(w.Subject.Name)] = w.By.Text()
 		}
 	}
 	return out
@@ -329,11 +328,11 @@ func (v *serviceView) limited(c *conditions) {
 	case v.target == nil || v.svc.Blocked != "":
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.target.Limited != "":
-		text := fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited, v.target.Replicas)
+		text := fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited.Text(), v.target.Replicas)
 		if h := v.svc.HPA; v.svc.Actuation == fleet.ByHPAFloor && h != nil && h.Max < v.svc.Max && v.target.Limited == hpa.LimitedMax {
 			text += fmt.Sprintf("; the HorizontalPodAutoscaler %s has maxReplicas %d, below the %d of the service: to fix, raise it", h.Name, h.Max, v.svc.Max)
 		}
-		c.set(kind, metav1.ConditionTrue, camel(v.target.Limited), text)
+		c.set(kind, metav1.ConditionTrue, string(v.target.Limited), text)
 	default:
 		c.set(kind, metav1.ConditionFalse, reasonWithin, "no bound cuts the target")
 	}

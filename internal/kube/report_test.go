@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // reported is a world whose events are caught.
@@ -228,7 +229,7 @@ func TestReportServiceConditions(t *testing.T) {
 		}, "ScalingLimited", "True/MaxReplicas", "the HorizontalPodAutoscaler cart has maxReplicas 10, below the 50 of the service"},
 		{"set to 0", func(r *loop.Report) { r.Snapshot.Services[0].SetToZero = "kubectl" }, "AbleToScale", "False/SetToZero", "kubectl set spec.replicas of the target to 0"},
 		{"held back", func(r *loop.Report) {
-			r.Plan.Withheld = []planner.Withheld{{Subject: "service shop/cart", By: "stale metrics"}}
+			r.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, By: reason.Of(reason.StaleMetrics)}}
 		}, "AbleToScale", "True/Held", "stale metrics"},
 		{"signals missing", func(r *loop.Report) {
 			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"cpu", "rps"}
@@ -574,7 +575,7 @@ func TestReportSaysTroublesOnce(t *testing.T) {
 		t.Errorf("the ordinary pace of scaling is no event: %v", quiet)
 	}
 	_, would := r.cycle(t, func(rep *loop.Report) {
-		rep.Plan.Withheld = []planner.Withheld{{Subject: "service shop/cart", Action: "scale 3 -> 5", By: "mode Recommend", Why: planner.Why{Message: "the tide rises"}}}
+		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 3 -> 5", By: reason.Of(reason.ModeRecommend), Why: planner.Why{Message: "the tide rises"}}}
 	})
 	if diff := cmp.Diff([]string{"Normal WouldScale scale 3 -> 5, held by mode Recommend: the tide rises"}, would); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

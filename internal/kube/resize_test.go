@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // fitted is shop whose service has its requests changed by a mode.
@@ -165,7 +166,7 @@ func TestReportRecommendation(t *testing.T) {
 	r.clock.now = t0.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
-		rep.Plan.Withheld = []planner.Withheld{{Subject: "requests of shop/cart", By: "pause All"}}
+		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "of shop/cart"}, By: reason.Of(reason.Pause, "All")}}
 	})
 	s = object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
 	if timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "a change waits: pause All; ") {
