@@ -294,8 +294,8 @@ func (p *ShareParcel) IsClean(epoch int64) bool { return p.Clean && p.CleanEpoch
 // Pool is one CapacityPool.
 type Pool struct {
 	ID PoolID
-	// Refused says why the pool is not accepted, as "Reason: sentence with the fix"; empty when it is.
-	Refused string
+	// Refused says why the pool is not accepted.
+	Refused Problem
 	Class   Class
 	Mode    Mode
 	Unit    Unit
@@ -364,9 +364,9 @@ type Tenant struct {
 	Drain       time.Duration
 	MaxPriority JobPriority
 	Accepted    bool
-	// Refused says what is wrong with the tenant's object, as "Reason: sentence with the fix"; empty when nothing is. A tenant whose
+	// Refused says what is wrong with the tenant's object. A tenant whose
 	// namespaces are contested is accepted for the others.
-	Refused string
+	Refused Problem
 	// OverSince is since when the tenant is told that it runs beyond its quota, BurstSince when its last burst began; zero while not, or
 	// never. They are kept in the API, so that neither a restart nor a new leader gives more time, or takes any away.
 	OverSince, BurstSince time.Time

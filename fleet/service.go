@@ -134,8 +134,8 @@ type Service struct {
 	Mode        Mode
 	Pause       Pause
 	Actuation   Actuation
-	// Blocked says why nothing may be done ("Conflicted: ...", "HPAFound: ..."); empty when the service was accepted.
-	Blocked  string
+	// Blocked says why nothing may be done; none when the service was accepted.
+	Blocked  Problem
 	SLO      SLO
 	Metrics  []Metric
 	Min, Max int32
@@ -411,7 +411,7 @@ type Job struct {
 	Priority JobPriority
 	Members  []Member
 	// Blocked says why nothing may be lent to this job; empty when it was accepted.
-	Blocked string
+	Blocked Problem
 	// Checkpoint is the time that a member needs to save its work.
 	Checkpoint time.Duration
 	// LastCheckpoint is when work was saved last, and LastRecalled when members were last taken away.

@@ -199,7 +199,7 @@ func (z *sizer) permit(tg *Target, next int32) int32 {
 		return z.held
 	}
 	switch {
-	case z.svc.Blocked != "":
+	case z.svc.Blocked.Any():
 		return keep(HeldBlocked, "no change, as the service is blocked: %s", z.svc.Blocked)
 	case !z.svc.TargetFound:
 		return keep(HeldUnknown, "no change, as the %s %s was not found", orElse(z.svc.TargetKind, "target"), z.svc.Target)

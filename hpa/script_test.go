@@ -114,7 +114,8 @@ func script(w *world, f []string) (err error) {
 	case "pause": // pause All|In|Out
 		w.svc.Pause = fleet.Pause(arg(1))
 	case "blocked": // blocked WHY...
-		w.svc.Blocked = strings.Join(f[1:], " ")
+		code, text, _ := strings.Cut(strings.Join(f[1:], " "), ": ")
+		w.svc.Blocked = fleet.Problem{Reason: code, Message: text}
 	case "hpa-floor": // hpa-floor NAME MIN MAX
 		w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: arg(1), Min: int32(num(2)), Max: int32(num(3))}
 	case "old-pod":

@@ -306,7 +306,7 @@ func TestPausesAndBlocks(t *testing.T) {
 		{"in, above a lowered maximum", down(), func(w *world) { w.svc.Pause, w.svc.Max = fleet.PauseIn, 3 }, 8, HeldPaused},
 		{"set to 0 by its owner", up(), func(w *world) { w.svc.SetToZero = "kubectl" }, 8, HeldZero},
 		{"set to 0 by its owner, below the minimum", down(), func(w *world) { w.svc.SetToZero, w.svc.Min = "kubectl", 9 }, 8, HeldZero},
-		{"blocked", up(), func(w *world) { w.svc.Blocked = "Conflicted: shop/cart-2 is older" }, 8, HeldBlocked},
+		{"blocked", up(), func(w *world) { w.svc.Blocked = fleet.Problem{Reason: "Conflicted", Message: "shop/cart-2 is older"} }, 8, HeldBlocked},
 		{"no target", up(), func(w *world) { w.svc.TargetFound = false }, 8, HeldUnknown},
 		{"replicas not read", up(), func(w *world) { w.svc.Desired = fleet.Known[int32]{} }, 8, HeldUnknown},
 		{"observed only: the planner's matter", up(), func(w *world) { w.svc.Mode = fleet.Observe }, 20, ""},

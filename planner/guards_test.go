@@ -54,7 +54,7 @@ func TestEachServiceIsScaled(t *testing.T) {
 	for name, bend := range map[string]func(s *fleet.Service){
 		"its HPA is gone":       func(s *fleet.Service) { s.Actuation, s.HPA = fleet.ByHPAFloor, nil },
 		"its size is not known": func(s *fleet.Service) { s.Desired = fleet.Known[int32]{} },
-		"it is blocked":         func(s *fleet.Service) { s.Blocked = "HPAFound: x" },
+		"it is blocked":         func(s *fleet.Service) { s.Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"} },
 		"it is observed":        func(s *fleet.Service) { s.Mode = fleet.Observe },
 		"it has its size":       func(s *fleet.Service) { s.Desired.Value, s.Min, s.Max = 3, 3, 3 },
 		"it is raised by its HPA": func(s *fleet.Service) {

@@ -128,7 +128,7 @@ func (m *maker) newStaffing() *staffing {
 	of := make(map[fleet.JobID]*staff, len(s.Jobs))
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		if j.Blocked == "" {
+		if !j.Blocked.Any() {
 			st := &staff{job: j, crews: make([]crew, len(j.Members))}
 			of[j.ID], x.list = st, append(x.list, st)
 		}

@@ -210,7 +210,7 @@ func (l *ledger) drops(term time.Duration) map[fleet.ServiceID]int {
 // movable reports whether scale-in of this service may be waited for at all.
 func (v *sized) movable() bool {
 	t := v.target
-	return v.svc.Mode.Acts() && v.svc.Blocked == "" && v.svc.Steerable && t.DataFresh && len(t.Ahead) > 0 &&
+	return v.svc.Mode.Acts() && !v.svc.Blocked.Any() && v.svc.Steerable && t.DataFresh && len(t.Ahead) > 0 &&
 		v.svc.Pause != fleet.PauseAll && v.svc.Pause != fleet.PauseIn
 }
 

@@ -141,7 +141,7 @@ func (t *tenants) offline() map[fleet.TenantID]offlineWant {
 	for i := range t.in.Snapshot.Jobs {
 		j := &t.in.Snapshot.Jobs[i]
 		id := t.tenancy.Of(fleet.ParseName(string(j.ID)).Namespace)
-		if id == "" || j.Blocked != "" {
+		if id == "" || j.Blocked.Any() {
 			continue
 		}
 		w := out[id]

@@ -29,7 +29,7 @@ func (t *tenants) lacking(classes []fleet.ParcelClass, on map[fleet.TenantID][]q
 		more := map[fleet.TenantID]int64{}
 		for i := range s.Jobs {
 			j := &s.Jobs[i]
-			if j.Blocked != "" {
+			if j.Blocked.Any() {
 				continue
 			}
 			id := t.tenancy.Of(fleet.ParseName(string(j.ID)).Namespace)

@@ -82,7 +82,7 @@ func (m *maker) resizes() {
 	var ready []Resize
 	for i := range s.Services {
 		svc := &s.Services[i]
-		if !svc.RequestsMode.Applies() || svc.Blocked != "" {
+		if !svc.RequestsMode.Applies() || svc.Blocked.Any() {
 			continue
 		}
 		p := m.in.Portraits[svc.ID]

@@ -23,7 +23,7 @@ func (m *maker) scales() {
 		} else if !svc.Desired.OK {
 			continue
 		}
-		if svc.Blocked != "" || from == to {
+		if svc.Blocked.Any() || from == to {
 			continue
 		}
 		a := Scale{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.Actuation, From: from, To: to,

@@ -73,5 +73,5 @@ func (l *ledger) holds(v *sized, replicas int32) fleet.Resources {
 // insured reports whether a service is sized by its tide and its signals; the others keep what they have.
 func (v *sized) insured() bool {
 	t := v.target
-	return v.svc.Mode.Acts() && v.svc.Blocked == "" && v.svc.Pause == fleet.PauseNone && (t.DataFresh || t.LiveAlone)
+	return v.svc.Mode.Acts() && !v.svc.Blocked.Any() && v.svc.Pause == fleet.PauseNone && (t.DataFresh || t.LiveAlone)
 }

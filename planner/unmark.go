@@ -33,7 +33,7 @@ func (m *maker) unmarks() {
 		lowered[m.plan.Lowers[i].Service] = true
 	}
 	for i := range s.Services {
-		if svc := &s.Services[i]; svc.Mode.Acts() && svc.Blocked == "" && svc.Desired.OK {
+		if svc := &s.Services[i]; svc.Mode.Acts() && !svc.Blocked.Any() && svc.Desired.OK {
 			m.unmark(svc, lowered[svc.ID])
 		}
 	}

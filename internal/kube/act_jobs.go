@@ -61,7 +61,7 @@ func (c *Cluster) carrierOf(j *planner.JobScale) (*carrier, error) {
 	spec := &o.facts.members[i]
 	w, problem := c.workload(n.Namespace, j.Role, spec)
 	ad, known := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
-	if problem != "" || !known {
+	if problem.Any() || !known {
 		return nil, stale("the workload is not there: %s", problem)
 	}
 	p := w.Part(spec.PartName())

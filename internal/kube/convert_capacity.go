@@ -18,7 +18,7 @@ import (
 type poolFacts struct {
 	pool     fleet.Pool
 	selector labels.Selector
-	problem  string
+	problem  fleet.Problem
 }
 
 func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
@@ -70,7 +70,7 @@ func selectorOf(s *v1alpha1.Selector) labels.Selector {
 type tenantFacts struct {
 	tenant   fleet.Tenant
 	selector labels.Selector
-	problem  string
+	problem  fleet.Problem
 }
 
 func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {

@@ -19,7 +19,7 @@ type serviceFacts struct {
 	service fleet.Service
 	key     targetKey
 	// problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
-	problem string
+	problem fleet.Problem
 	// scaled is when we last wrote replicas of the target; zero when never.
 	scaled time.Time
 }
@@ -64,7 +64,7 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 	}
 	var err error
 	if f.service.Metrics, err = metricsOf(s); err != nil {
-		f.problem = "InvalidSpec: " + err.Error()
+		f.problem = fleet.Refuse("InvalidSpec", "%s", err.Error())
 	}
 	for i := range s.Windows {
 		w := windowOf(s.Windows[i].Start, s.Windows[i].TimeZone, s.Windows[i].Duration)
@@ -73,7 +73,7 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 	}
 	if s.LinkRatio != "" {
 		if f.service.LinkRatio, err = strconv.ParseFloat(s.LinkRatio, 64); err != nil || !(f.service.LinkRatio > 0) {
-			f.problem = fmt.Sprintf("InvalidSpec: spec.linkRatio %q: write a positive decimal number, as in \"0.5\"", s.LinkRatio)
+			f.problem = fleet.Refuse("InvalidSpec", "spec.linkRatio %q: write a positive decimal number, as in \"0.5\"", s.LinkRatio)
 		}
 	}
 	f.service.Calendar = calendarOf(s.Calendar)
@@ -101,7 +101,9 @@ func calendarOf(c *v1alpha1.Calendar) fleet.Calendar {
 }
 
 // invalid is the note of a spec that the API server let pass and that makes no sense all the same.
-func invalid(ps []validate.Problem) string { return "InvalidSpec: " + validate.Sentence(ps) }
+func invalid(ps []validate.Problem) fleet.Problem {
+	return fleet.Refuse("InvalidSpec", "%s", validate.Sentence(ps))
+}
 
 func sloOf(s *v1alpha1.SLO) fleet.SLO {
 	var out fleet.SLO

@@ -215,9 +215,8 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked) {
-			reason, text := split(j.Blocked)
-			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, reason, text)
+		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked.String()) {
+			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, j.Blocked.Reason, j.Blocked.Message)
 		}
 	}
 }
@@ -299,9 +298,9 @@ func newerMember(newer map[protocol.Object]string, job *header) string {
 }
 
 // tellRefusal says what is wrong with one object, once when it begins or changes.
-func (c *Cluster) tellRefusal(key, refused string, ref *corev1.ObjectReference) {
-	if reason, text := split(refused); c.reporter.news(key, refused) {
-		c.events.Event(ref, corev1.EventTypeWarning, reason, text)
+func (c *Cluster) tellRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
+	if c.reporter.news(key, refused.String()) {
+		c.events.Event(ref, corev1.EventTypeWarning, refused.Reason, refused.Message)
 	}
 }
 
@@ -335,15 +334,6 @@ func loud(held reason.Code) string {
 		return string(held)
 	}
 	return ""
-}
-
-// split takes "Reason: sentence" apart.
-func split(note string) (reason, text string) {
-	reason, text, ok := strings.Cut(note, ": ")
-	if !ok {
-		return "Refused", note
-	}
-	return reason, text
 }
 
 // phrase renders a list for a message, the first few of it.

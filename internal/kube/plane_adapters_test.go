@@ -142,7 +142,7 @@ func TestPlaneAdapters(t *testing.T) {
 			w := p.bring(t, ad, k)
 			switch {
 			case k.blocked != "":
-				if j := p.job(t, w.job); !strings.HasPrefix(j.Blocked, k.blocked) {
+				if j := p.job(t, w.job); !strings.HasPrefix(j.Blocked.String(), k.blocked) {
 					t.Fatalf("blocked %q, want %s", j.Blocked, k.blocked)
 				}
 			case k.size == nil:
@@ -170,7 +170,7 @@ func (p *plane) refuses(t *testing.T, ad adapter.Adapter, k adapted) {
 			p.replicate(t, u, id+"-workers-0")
 		}
 		j := p.elastic(t, u, id, k.part, k.low, 8)
-		if !strings.HasPrefix(j.Blocked, f.want+": ") || !strings.Contains(j.Blocked, f.names) {
+		if !strings.HasPrefix(j.Blocked.String(), f.want+": ") || !strings.Contains(j.Blocked.Message, f.names) {
 			t.Errorf("with %s = %v it is blocked by %q, want %s, naming %q", f.path, f.value, j.Blocked, f.want, f.names)
 		}
 	}
@@ -293,7 +293,7 @@ func (w *brought) get(t *testing.T) *unstructured.Unstructured {
 // resizes leads it up and down.
 func (w *brought) resizes(t *testing.T) {
 	t.Helper()
-	if j := w.plane.job(t, w.job); j.Blocked != "" || j.Members[0].Desired != 4 || j.Members[0].Request.CPU != 8000 {
+	if j := w.plane.job(t, w.job); j.Blocked.Any() || j.Members[0].Desired != 4 || j.Members[0].Request.CPU != 8000 {
 		t.Fatalf("blocked %q, member %+v", j.Blocked, j.Members[0])
 	}
 	for _, x := range [][2]int32{{4, 7}, {7, 2}} {
@@ -390,7 +390,7 @@ func (w *brought) sizesItself(t *testing.T) {
 		w.say(t, `{"applicationState":{"state":"RUNNING"},"executorState":`+x.status+`}`)
 		until(t, "the status to be read", func() bool {
 			j := w.plane.job(t, w.job)
-			return j.Blocked == "" && j.Members[0].SelfSized && j.Members[0].Desired == x.want
+			return !j.Blocked.Any() && j.Members[0].SelfSized && j.Members[0].Desired == x.want
 		})
 	}
 	driver := w.pod(t, w.id+"-driver", map[string]string{"spark-role": "driver"}, ownerOf(w.object))
@@ -423,7 +423,7 @@ func (w *brought) ends(t *testing.T) {
 	w.say(t, w.ended)
 	until(t, "its end to be read", func() bool {
 		j := w.plane.job(t, w.job)
-		return j.Blocked == "" && j.Members[0].Remaining == 0
+		return !j.Blocked.Any() && j.Members[0].Remaining == 0
 	})
 }
 

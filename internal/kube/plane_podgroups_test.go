@@ -74,7 +74,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 	}
 	until(t, "the Workload and the PodGroup", func() bool {
 		report()
-		if blocked := p.snapshot(t).Job(fleet.JobID(id + "/" + id)).Blocked; blocked != "" {
+		if blocked := p.snapshot(t).Job(fleet.JobID(id + "/" + id)).Blocked; blocked.Any() {
 			t.Log(blocked)
 			time.Sleep(time.Second)
 		}

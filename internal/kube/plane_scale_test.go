@@ -219,7 +219,7 @@ func TestPlaneFloorContested(t *testing.T) {
 	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the HPA", func() bool { x := p.snapshot(t).Service(svc); return x.HPA != nil && x.Blocked == "" })
+	until(t, "the HPA", func() bool { x := p.snapshot(t).Service(svc); return x.HPA != nil && !x.Blocked.Any() })
 	for round := int32(1); round <= 3; round++ {
 		s := p.snapshot(t)
 		if got := s.Service(svc); got.Contested(s.At) {
@@ -298,7 +298,7 @@ func TestPlaneFloor(t *testing.T) {
 	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the HPA", func() bool { x := p.snapshot(t).Service(svc); return x.HPA != nil && x.Blocked == "" })
+	until(t, "the HPA", func() bool { x := p.snapshot(t).Service(svc); return x.HPA != nil && !x.Blocked.Any() })
 	floor := func(from, to int32) planner.Scale {
 		return planner.Scale{Service: svc, Target: fleet.Name{Namespace: "default", Name: id}, Kind: "HorizontalPodAutoscaler",
 			By: fleet.ByHPAFloor, From: from, To: to}
@@ -349,7 +349,7 @@ func TestPlaneJobAndFiller(t *testing.T) {
 	job := fleet.JobID("default/" + id)
 	until(t, "the job", func() bool {
 		x := p.snapshot(t).Job(job)
-		return x != nil && x.Blocked == "" && x.Members[0].Active == 2
+		return x != nil && !x.Blocked.Any() && x.Members[0].Active == 2
 	})
 	resize := planner.JobScale{Job: job, Role: "worker", Workload: fleet.Name{Namespace: "default", Name: id}, Kind: "Job", From: 2, To: 5}
 	p.must(t, planner.Plan{Jobs: []planner.JobScale{resize}})

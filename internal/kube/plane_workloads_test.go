@@ -118,7 +118,7 @@ func (p *plane) elastic(t *testing.T, u *unstructured.Unstructured, id, part str
 	})
 	until(t, "the job", func() bool {
 		j = p.snapshot(t).Job(fleet.JobID("default/" + id))
-		return j != nil && !strings.HasPrefix(j.Blocked, "KindNot") && !strings.HasPrefix(j.Blocked, "WorkloadNotFound")
+		return j != nil && !strings.HasPrefix(j.Blocked.String(), "KindNot") && !strings.HasPrefix(j.Blocked.String(), "WorkloadNotFound")
 	})
 	return j
 }
@@ -161,7 +161,7 @@ func TestPlaneInstalledLater(t *testing.T) {
 	blocked := func(reason string) func() bool {
 		return func() bool {
 			j := p.snapshot(t).Job(fleet.JobID("default/" + id))
-			return j != nil && strings.HasPrefix(j.Blocked, reason) && (reason != "" || j.Blocked == "")
+			return j != nil && strings.HasPrefix(j.Blocked.String(), reason) && (reason != "" || !j.Blocked.Any())
 		}
 	}
 	until(t, "the job to wait", blocked("KindNotInstalled"))

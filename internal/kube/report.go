@@ -182,14 +182,13 @@ func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, mes
 // drop takes a condition away that no longer says anything.
 func (c *conditions) drop(kind string) { meta.RemoveStatusCondition(&c.list, kind) }
 
-// accept records Accepted from a note of the form "Reason: sentence".
-func (c *conditions) accept(note, otherwise string) {
-	if note == "" {
+// accept records whether an object is accepted.
+func (c *conditions) accept(problem fleet.Problem, otherwise string) {
+	if !problem.Any() {
 		c.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Accepted", otherwise)
 		return
 	}
-	reason, text := split(note)
-	c.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, text)
+	c.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, problem.Reason, problem.Message)
 }
 
 // verdict is what of a condition an operator would act on.

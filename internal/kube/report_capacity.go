@@ -166,9 +166,9 @@ func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
 const reasonFrozen = "Frozen"
 
 func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, silent int) {
-	switch reason, text := split(p.Refused); {
-	case p.Refused != "":
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, text)
+	switch {
+	case p.Refused.Any():
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, p.Refused.Reason, p.Refused.Message)
 	case r.Snapshot.Frozen != "":
 		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFrozen, "all actions are held: "+r.Snapshot.Frozen)
 	case !p.Mode.Acts():
@@ -304,9 +304,9 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 
 func jobConditions(c *conditions, j *fleet.Job, frozen, newer string) {
 	c.accept(j.Blocked, "every member's workload can be resized")
-	switch reason, text := split(j.Blocked); {
-	case j.Blocked != "":
-		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, reason, text)
+	switch {
+	case j.Blocked.Any():
+		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, j.Blocked.Reason, j.Blocked.Message)
 	case newer != "":
 		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, v1alpha1.EventNewerLeader, newer)
 	case frozen != "":
@@ -366,7 +366,7 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 }
 
 // missingLifts names lifts of services that do not exist: a misspelt name is the one mistake that shows only when it is too late.
-func missingLifts(f *fleet.Festival, s *fleet.Snapshot) string {
+func missingLifts(f *fleet.Festival, s *fleet.Snapshot) fleet.Problem {
 	var missing []string
 	for i := range f.Lifts {
 		if s.Service(f.Lifts[i].Service) == nil {
@@ -374,7 +374,7 @@ func missingLifts(f *fleet.Festival, s *fleet.Snapshot) string {
 		}
 	}
 	if len(missing) == 0 {
-		return ""
+		return fleet.Problem{}
 	}
-	return "ServiceNotFound: there is no ElasticService " + phrase(missing) + ": create it, or correct spec.lifts"
+	return fleet.Refuse("ServiceNotFound", "there is no ElasticService %s: create it, or correct spec.lifts", phrase(missing))
 }

@@ -75,7 +75,7 @@ func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 			kept[o.UID] = was
 		}
 		least, class, same := c.gangAsks(o)
-		if j.Blocked != "" || !there && o.api.Status.PodGroup == "" && (least < 2 || !same) {
+		if j.Blocked.Any() || !there && o.api.Status.PodGroup == "" && (least < 2 || !same) {
 			continue
 		}
 		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.o.StatusEvery {
@@ -118,7 +118,7 @@ func (c *Cluster) gangAsks(o *ownJob) (least int32, class string, same bool) {
 		}
 		least += m.Min
 		w, problem := c.workload(o.Namespace, m.Role, m)
-		if problem != "" {
+		if problem.Any() {
 			continue
 		}
 		of := w.classOf(m.PartName())

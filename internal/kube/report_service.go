@@ -180,11 +180,10 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	s := o.Status
 	s.ObservedGeneration, s.LeaderEpoch, s.ObservedTime = o.Generation, v.w.epoch, stamp(v.w.now)
 	s.Replicas, s.ReadyReplicas = v.svc.Desired.Value, v.svc.Ready()
-	if v.svc.Blocked != "" {
+	if v.svc.Blocked.Any() {
 		// Not zeros that look like an answer: nothing is wanted of a service that is refused.
-		_, text := split(v.svc.Blocked)
 		s.DesiredReplicas, s.FloorReplicas = 0, 0
-		s.Reason = v1alpha1.Clip("refused: "+text, v1alpha1.MaxReasonLength)
+		s.Reason = v1alpha1.Clip("refused: "+v.svc.Blocked.Message, v1alpha1.MaxReasonLength)
 	} else if t := v.target; t != nil {
 		s.DesiredReplicas, s.FloorReplicas = t.Replicas, t.Floor
 		s.Reason = v1alpha1.Clip(t.Reason, v1alpha1.MaxReasonLength)
@@ -272,10 +271,9 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 // able says whether the target is scaled, and what keeps it from being.
 func (v *serviceView) able(c *conditions) {
 	const kind = v1alpha1.ConditionAbleToScale
-	reason, text := split(v.svc.Blocked)
 	switch {
-	case v.svc.Blocked != "":
-		c.set(kind, metav1.ConditionFalse, reason, text)
+	case v.svc.Blocked.Any():
+		c.set(kind, metav1.ConditionFalse, v.svc.Blocked.Reason, v.svc.Blocked.Message)
 	case v.r.Snapshot.Frozen != "":
 		c.set(kind, metav1.ConditionFalse, "Frozen", "all actions are held: "+v.r.Snapshot.Frozen)
 	case v.scaled.Outcome == loop.Failed:
@@ -311,7 +309,7 @@ func contested(s *fleet.Service) string {
 func (v *serviceView) active(c *conditions) {
 	const kind = v1alpha1.ConditionScalingActive
 	switch {
-	case v.svc.Blocked != "" || v.target == nil:
+	case v.svc.Blocked.Any() || v.target == nil:
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.target.DataFresh:
 		c.set(kind, metav1.ConditionTrue, "SignalsFresh", "every signal is there and fresh")
@@ -325,7 +323,7 @@ func (v *serviceView) active(c *conditions) {
 func (v *serviceView) limited(c *conditions) {
 	const kind = v1alpha1.ConditionScalingLimit
 	switch {
-	case v.target == nil || v.svc.Blocked != "":
+	case v.target == nil || v.svc.Blocked.Any():
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.target.Limited != "":
 		text := fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited.Text(), v.target.Replicas)
@@ -399,7 +397,7 @@ const sourceDown = "the metrics source does not answer: nothing scales in until 
 func (v *serviceView) fresh(c *conditions) {
 	const kind = v1alpha1.ConditionDataFresh
 	switch {
-	case v.svc.Blocked != "":
+	case v.svc.Blocked.Any():
 		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
 	case v.r.HistoryErr != nil:
 		c.set(kind, metav1.ConditionFalse, "SourceDown", sourceDown)
@@ -421,7 +419,7 @@ func (v *serviceView) fresh(c *conditions) {
 func (v *serviceView) measured(c *conditions) {
 	const kind = v1alpha1.ConditionSLOMeasured
 	switch {
-	case v.svc.SLO.LatencyLimit == 0 || v.target == nil || v.svc.Blocked != "":
+	case v.svc.SLO.LatencyLimit == 0 || v.target == nil || v.svc.Blocked.Any():
 	case v.target.Unmeasured:
 		c.set(kind, metav1.ConditionFalse, "NoLatencySource", "no pod of the service exports http_server_request_duration_seconds, so its CPU sizes it and nothing "+
 			"checks its latency; to fix: export OpenTelemetry's HTTP server metrics with the labels namespace and pod, or state slo.utilisation")

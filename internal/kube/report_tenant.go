@@ -117,8 +117,7 @@ func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
 // tenant records what an operator must know of a tenant's share.
 func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) {
 	if !t.Accepted {
-		reason, text := split(t.Refused)
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, text)
+		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, t.Refused.Reason, t.Refused.Message)
 		for _, kind := range []string{v1alpha1.ConditionGuaranteeKept, v1alpha1.ConditionWithinQuota} {
 			c.set(kind, metav1.ConditionUnknown, "NotAccepted", "nothing is divided for a quota that is not accepted")
 		}

@@ -166,7 +166,7 @@ func TestReportRecommendation(t *testing.T) {
 	r.clock.now = t0.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
-		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "of shop/cart"}, By: reason.Of(reason.Pause, "All")}}
+		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"}, By: reason.Of(reason.Pause, "All")}}
 	})
 	s = object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
 	if timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "a change waits: pause All; ") {

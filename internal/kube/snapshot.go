@@ -101,10 +101,10 @@ func (a *assembly) refuse() {
 	}
 }
 
-// notes are findings about objects of ours, in the making. The texts read "Reason: sentence".
+// notes are findings about objects of ours, in the making.
 type notes struct {
-	pools   map[fleet.PoolID]string
-	tenants map[fleet.TenantID]string
+	pools   map[fleet.PoolID]fleet.Problem
+	tenants map[fleet.TenantID]fleet.Problem
 }
 
 // assembly is one snapshot in the making. Facts of mirrors are shared with the caches and are copied, never changed.
@@ -170,7 +170,7 @@ func (r *crewRef) member(f *podFacts) memberRef {
 func newAssembly(c *Cluster) *assembly {
 	a := &assembly{
 		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
-		notes:    notes{pools: map[fleet.PoolID]string{}, tenants: map[fleet.TenantID]string{}},
+		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
 		nodeIDs:  map[string]fleet.NodeID{},
 		devices:  c.readDevices(),
 		services: map[owned]int{}, jobs: map[owned]*crewRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
@@ -231,7 +231,7 @@ func (a *assembly) addPools() {
 	}
 	slices.SortFunc(apis, func(x, y *v1alpha1.CapacityPool) int { return cmp.Compare(x.Name, y.Name) })
 	for name, p := range validate.OverlappingPools(apis) {
-		a.notes.pools[fleet.PoolID(name)] = "PoolsOverlap: " + p.String()
+		a.notes.pools[fleet.PoolID(name)] = fleet.Refuse("PoolsOverlap", "%s", p.String())
 	}
 	a.bundled = map[string]bool{v1alpha1.SchedulerName: true}
 	for _, p := range all {
@@ -239,7 +239,7 @@ func (a *assembly) addPools() {
 		if by := p.facts.pool.Scheduler; by != "" {
 			a.bundled[by] = true
 		}
-		if p.facts.problem != "" {
+		if p.facts.problem.Any() {
 			a.notes.pools[p.facts.pool.ID] = p.facts.problem
 		}
 	}
@@ -312,8 +312,8 @@ func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
 		}
 		contested = true
 		for _, pair := range [][2]fleet.PoolID{{home, id}, {id, home}} {
-			if a.notes.pools[pair[0]] == "" {
-				a.notes.pools[pair[0]] = fmt.Sprintf("NodeContested: node %s is picked by pool %s too: make the node selectors disjoint; the node belongs to neither", f.Name, pair[1])
+			if !a.notes.pools[pair[0]].Any() {
+				a.notes.pools[pair[0]] = fleet.Refuse("NodeContested", "node %s is picked by pool %s too: make the node selectors disjoint; the node belongs to neither", f.Name, pair[1])
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -41,7 +40,7 @@ func (a *assembly) addJobs() {
 			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
 			last.at = a.past("ElasticJob", &f.header, "status.members.lastScaleTime", last.at)
 			problem := a.observeMember(&j, &j.Members[i], &f.facts.members[i], last, first)
-			if j.Blocked == "" {
+			if !j.Blocked.Any() {
 				j.Blocked = problem
 			}
 		}
@@ -49,18 +48,18 @@ func (a *assembly) addJobs() {
 	}
 }
 
-// observeMember reads what one member's workload says, and returns why it cannot be resized; empty when it can.
-func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last lastSize, first map[types.UID]fleet.JobID) string {
+// observeMember reads what one member's workload says, and returns why it cannot be resized; none when it can.
+func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last lastSize, first map[types.UID]fleet.JobID) fleet.Problem {
 	ad, ok := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if !ok {
-		return fmt.Sprintf("UnsupportedWorkload: member %s: no adapter resizes a %s of %s", m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
+		return fleet.Refuse("UnsupportedWorkload", "member %s: no adapter resizes a %s of %s", m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
 	}
 	w, problem := a.c.workload(m.Workload.Namespace, m.Role, spec)
-	if problem != "" {
+	if problem.Any() {
 		return problem
 	}
 	if other, taken := first[w.UID]; taken && other != j.ID {
-		return fmt.Sprintf("Conflicted: member %s: %s %s belongs to the older ElasticJob %s: delete one of the two", m.Role, m.Kind, m.Workload, other)
+		return fleet.Refuse("Conflicted", "member %s: %s %s belongs to the older ElasticJob %s: delete one of the two", m.Role, m.Kind, m.Workload, other)
 	}
 	first[w.UID] = j.ID
 	refusals := adapter.Refusals(&w.Workload, spec)
@@ -74,7 +73,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	carrier := w
 	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and nobody resizes it
 		if carrier, ok = a.c.childOf(w, p); !ok {
-			return fmt.Sprintf("WorkloadNotFound: member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
+			return fleet.Refuse("WorkloadNotFound", "member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
 		}
 		p, ad = &carrier.Parts[0], batchAdapter
 		refusals = append(refusals, carrier.Refusals...)
@@ -90,13 +89,13 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 			m.Takeovers = m.Takeovers.Taken(by, at, last.at)
 		}
 		if t := m.Takeovers; t.Fight(a.s.At) {
-			return fmt.Sprintf("Contested: member %s: others took back the size of %s, or stopped it, %d times within an hour, the last time %s: it is not resized until an hour passes without; to fix: let one of the writers own the size, as by taking it out of the members", m.Role, w.What, t.Count, t.By)
+			return fleet.Refuse("Contested", "member %s: others took back the size of %s, or stopped it, %d times within an hour, the last time %s: it is not resized until an hour passes without; to fix: let one of the writers own the size, as by taking it out of the members", m.Role, w.What, t.Count, t.By)
 		}
 	}
 	if len(refusals) > 0 {
 		return refusals[0]
 	}
-	return ""
+	return fleet.Problem{}
 }
 
 // takenBack names who undid a size that was written: a manager that owns the size now, which is another one, or that stopped the workload since.
@@ -125,23 +124,23 @@ func (a *assembly) crew(workload owned, job fleet.JobID, ad adapter.Adapter) *cr
 }
 
 // workload finds what a member names, or says why it cannot be had.
-func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*offlineFacts, string) {
+func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*offlineFacts, fleet.Problem) {
 	ref := &spec.WorkloadRef
 	m := c.batchJobs
 	if ref.APIVersion != adapter.KindBatchJob.GroupVersion().String() {
 		m = c.kinds.get(nameOfKind(ref))
 		switch {
 		case m == nil:
-			return nil, fmt.Sprintf("KindNotInstalled: member %s: the cluster has no %s of %s: install its operator, or correct spec.members", role, ref.Kind, ref.APIVersion)
+			return nil, fleet.Refuse("KindNotInstalled", "member %s: the cluster has no %s of %s: install its operator, or correct spec.members", role, ref.Kind, ref.APIVersion)
 		case !m.synced():
-			return nil, fmt.Sprintf("KindNotRead: member %s: %s was not read yet: wait, or grant the controller the rights of deploy/base/rbac.yaml", role, m.name())
+			return nil, fleet.Refuse("KindNotRead", "member %s: %s was not read yet: wait, or grant the controller the rights of deploy/base/rbac.yaml", role, m.name())
 		}
 	}
 	w, ok := m.get(namespace, ref.Name)
 	if !ok {
-		return nil, fmt.Sprintf("WorkloadNotFound: member %s: there is no %s %s/%s: create it, or correct spec.members", role, ref.Kind, namespace, ref.Name)
+		return nil, fleet.Refuse("WorkloadNotFound", "member %s: there is no %s %s/%s: create it, or correct spec.members", role, ref.Kind, namespace, ref.Name)
 	}
-	return w, ""
+	return w, fleet.Problem{}
 }
 
 // childOf finds the Job that carries the size of a part. One of that name that somebody else made is not it.

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -46,10 +45,10 @@ func (a *assembly) addServices() {
 			a.observeTarget(&s, f, w)
 		}
 		s.Blocked = blockedBy(&s, &f.facts, first[f.facts.key], hpas[f.facts.key], scaled[f.facts.key])
-		if s.Blocked == "" && s.Mode.Acts() {
+		if !s.Blocked.Any() && s.Mode.Acts() {
 			s.Blocked = blockedByCron(&f.facts, hpas[f.facts.key], crons)
 		}
-		if s.Blocked == "" && s.Mode.Acts() {
+		if !s.Blocked.Any() && s.Mode.Acts() {
 			s.Blocked = a.blockedByLeader(&s, w, hpas[f.facts.key])
 		}
 		if _, taken := first[f.facts.key]; !taken {
@@ -69,7 +68,7 @@ func (a *assembly) addServices() {
 			s.VPA = v[0].Name
 		}
 		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing is undone for it.
-		keeps[f.facts.key] = keeps[f.facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.facts.problem != ""
+		keeps[f.facts.key] = keeps[f.facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.facts.problem.Any()
 		a.s.Services = append(a.s.Services, s)
 	}
 	a.addOrphans(keeps)
@@ -171,68 +170,68 @@ func byTarget(list []*scalerFacts) map[targetKey][]*scalerFacts {
 	return out
 }
 
-// blockedBy says why nothing may be done for a service, in the form "Reason: sentence with the mend"; empty when all is well. The first
+// blockedBy says why nothing may be done for a service, none when all is well. The first
 // obstacle that an operator must clear comes first. In a mode that only looks on, scalers of other operators are no obstacle: the service is
 // sized next to them, so that an operator sees what would be before taking over.
-func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, scaledObjects []*scalerFacts) string {
+func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, scaledObjects []*scalerFacts) fleet.Problem {
 	if !s.Mode.Acts() {
 		scaledObjects = nil
 		hpas = slices.DeleteFunc(slices.Clone(hpas), func(h *scalerFacts) bool { return h.parent != "" })
 	}
 	scaledObjects = slices.DeleteFunc(slices.Clone(scaledObjects), func(o *scalerFacts) bool { return o.paused })
 	switch {
-	case f.problem != "":
+	case f.problem.Any():
 		return f.problem
 	case first != "":
-		return fmt.Sprintf("Conflicted: %s %s is the target of the older ElasticService %s: delete one of the two", f.key.kind, s.Target, first)
+		return fleet.Refuse("Conflicted", "%s %s is the target of the older ElasticService %s: delete one of the two", f.key.kind, s.Target, first)
 	case !s.TargetFound:
-		return fmt.Sprintf("TargetNotFound: there is no %s %s: create it, or correct spec.targetRef", f.key.kind, s.Target)
+		return fleet.Refuse("TargetNotFound", "there is no %s %s: create it, or correct spec.targetRef", f.key.kind, s.Target)
 	case len(scaledObjects) > 0:
-		return fmt.Sprintf("ScaledObjectFound: ScaledObject %s scales the target: pause it (springtide adopt --kind scaledobject --take-over) or delete it, since KEDA and Springtide would fight", scaledObjects[0].Name)
+		return fleet.Refuse("ScaledObjectFound", "ScaledObject %s scales the target: pause it (springtide adopt --kind scaledobject --take-over) or delete it, since KEDA and Springtide would fight", scaledObjects[0].Name)
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) == 0:
-		return "HPAMissing: actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale"
+		return fleet.Refuse("HPAMissing", "actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale")
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) > 1:
-		return fmt.Sprintf("HPAAmbiguous: HorizontalPodAutoscalers %s all scale the target: keep one", names(hpas))
+		return fleet.Refuse("HPAAmbiguous", "HorizontalPodAutoscalers %s all scale the target: keep one", names(hpas))
 	case s.Actuation == fleet.ByHPAFloor && hpas[0].parent != "":
-		return fmt.Sprintf("ScaledObjectFound: the HorizontalPodAutoscaler %s belongs to ScaledObject %s, which writes its minReplicas", hpas[0].Name, hpas[0].parent)
+		return fleet.Refuse("ScaledObjectFound", "the HorizontalPodAutoscaler %s belongs to ScaledObject %s, which writes its minReplicas", hpas[0].Name, hpas[0].parent)
 	case s.Actuation == fleet.ByScale && len(hpas) > 0:
-		return fmt.Sprintf("HPAFound: HorizontalPodAutoscaler %s scales the target: set spec.actuation to HPAFloor to keep it, or delete it", names(hpas))
+		return fleet.Refuse("HPAFound", "HorizontalPodAutoscaler %s scales the target: set spec.actuation to HPAFloor to keep it, or delete it", names(hpas))
 	}
-	return ""
+	return fleet.Problem{}
 }
 
 // blockedByLeader finds the stamp of a newer leader on what the service scales. A former leader is fenced and writes nothing anyway. A leader that
 // holds its Lease would find each of its writes stale, for ever and in silence.
-func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*scalerFacts) string {
+func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*scalerFacts) fleet.Problem {
 	kind, h, leader := s.TargetKind, &w.header, w.leader
 	if s.Actuation == fleet.ByHPAFloor {
 		kind, h, leader = kindHPA, &hpas[0].header, hpas[0].leader
 	}
 	if a.leads.epoch == 0 {
-		return ""
+		return fleet.Problem{}
 	}
 	if leader.lease != "" && leader.lease != a.leads.lease && a.stamped[h.UID] {
-		return fmt.Sprintf("%s: a controller of another installation wrote annotation %s of %s %s/%s since this one leads; to fix: uninstall one of the two, then kubectl annotate %s -n %s %s %s-",
-			v1alpha1.EventAnotherInstallation, v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+		return fleet.Refuse(v1alpha1.EventAnotherInstallation, "a controller of another installation wrote annotation %s of %s %s/%s since this one leads; to fix: uninstall one of the two, then kubectl annotate %s -n %s %s %s-",
+			v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 	}
 	theirs := a.leads.fencing(leader)
 	if theirs <= a.leads.epoch {
-		return ""
+		return fleet.Problem{}
 	}
-	return fmt.Sprintf("%s: annotation %s of %s %s/%s names leader epoch %d, and the controller that leads is of epoch %d, so the annotation was written by hand or restored; to fix: kubectl annotate %s -n %s %s %s-",
-		v1alpha1.EventNewerLeader, v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+	return fleet.Refuse(v1alpha1.EventNewerLeader, "annotation %s of %s %s/%s names leader epoch %d, and the controller that leads is of epoch %d, so the annotation was written by hand or restored; to fix: kubectl annotate %s -n %s %s %s-",
+		v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 }
 
 // blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.
-func blockedByCron(f *serviceFacts, hpas []*scalerFacts, crons map[targetKey][]*scalerFacts) string {
+func blockedByCron(f *serviceFacts, hpas []*scalerFacts, crons map[targetKey][]*scalerFacts) fleet.Problem {
 	found := slices.Clone(crons[f.key])
 	for _, h := range hpas {
 		found = append(found, crons[targetKey{h.Namespace, kindHPA, h.Name}]...)
 	}
 	if len(found) == 0 {
-		return ""
+		return fleet.Problem{}
 	}
-	return fmt.Sprintf("CronHPAFound: CronHorizontalPodAutoscaler %s scales the target too: write its jobs as spec.windows and delete it", names(found))
+	return fleet.Refuse("CronHPAFound", "CronHorizontalPodAutoscaler %s scales the target too: write its jobs as spec.windows and delete it", names(found))
 }
 
 func names(list []*scalerFacts) string {

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -23,7 +22,7 @@ func (a *assembly) addTenants() {
 		t.BurstSince = a.past("CapacityQuota", &f.header, "status.burstSince", t.BurstSince)
 		index[t.ID] = i
 		a.s.Tenants = append(a.s.Tenants, t)
-		if f.facts.problem != "" {
+		if f.facts.problem.Any() {
 			a.notes.tenants[t.ID] = f.facts.problem
 		}
 	}
@@ -31,17 +30,17 @@ func (a *assembly) addTenants() {
 	for i := range a.s.Tenants {
 		id := a.s.Tenants[i].ID
 		if p, ok := circles[string(id)]; ok {
-			a.noteTenant(id, "ParentCycle: "+p.String())
+			a.noteTenant(id, fleet.Refuse("ParentCycle", "%s", p.String()))
 		} else if p, ok := missing[string(id)]; ok {
-			a.noteTenant(id, "ParentNotFound: "+p.String())
-		} else if problem := parentProblem(a.s.Tenants, index, i); problem != "" {
+			a.noteTenant(id, fleet.Refuse("ParentNotFound", "%s", p.String()))
+		} else if problem := parentProblem(a.s.Tenants, index, i); problem.Any() {
 			a.noteTenant(id, problem)
 		}
 	}
 	// A namespace that two of them choose takes neither its quota: else whoever may label one could take another tenant's guarantee away.
 	for i := range a.s.Tenants {
 		t := &a.s.Tenants[i]
-		t.Accepted = a.notes.tenants[t.ID] == ""
+		t.Accepted = !a.notes.tenants[t.ID].Any()
 	}
 	a.shareNamespaces(all)
 }
@@ -63,7 +62,7 @@ func (a *assembly) shareNamespaces(all []*ownTenant) {
 		}
 		for k, i := range chosen {
 			other := chosen[(k+1)%len(chosen)]
-			a.noteTenant(a.s.Tenants[i].ID, fmt.Sprintf("NamespaceContested: namespace %s is chosen by CapacityQuota %s too: make the namespace selectors disjoint; it belongs to neither until then, and the quota holds for the others",
+			a.noteTenant(a.s.Tenants[i].ID, fleet.Refuse("NamespaceContested", "namespace %s is chosen by CapacityQuota %s too: make the namespace selectors disjoint; it belongs to neither until then, and the quota holds for the others",
 				ns.Name, a.s.Tenants[other].ID))
 		}
 	}
@@ -95,9 +94,9 @@ func (a *assembly) boundPriorities() {
 }
 
 // noteTenant keeps the first problem of a tenant.
-func (a *assembly) noteTenant(id fleet.TenantID, text string) {
-	if a.notes.tenants[id] == "" {
-		a.notes.tenants[id] = text
+func (a *assembly) noteTenant(id fleet.TenantID, problem fleet.Problem) {
+	if !a.notes.tenants[id].Any() {
+		a.notes.tenants[id] = problem
 	}
 }
 
@@ -111,18 +110,18 @@ func apiTenants(all []*ownTenant) []*v1alpha1.CapacityQuota {
 
 // parentProblem says what is wrong with a tenant's line of parents, other than that the tenant is in a circle itself; empty when it ends in
 // a root.
-func parentProblem(ts []fleet.Tenant, index map[fleet.TenantID]int, i int) string {
+func parentProblem(ts []fleet.Tenant, index map[fleet.TenantID]int, i int) fleet.Problem {
 	seen := map[fleet.TenantID]bool{}
 	for t := &ts[i]; t.Parent != ""; {
 		if seen[t.ID] {
-			return fmt.Sprintf("ParentCycle: the parents of CapacityQuota %s lead into a circle of CapacityQuota %s: correct spec.parent there", ts[i].ID, t.ID)
+			return fleet.Refuse("ParentCycle", "the parents of CapacityQuota %s lead into a circle of CapacityQuota %s: correct spec.parent there", ts[i].ID, t.ID)
 		}
 		seen[t.ID] = true
 		up, ok := index[t.Parent]
 		if !ok {
-			return fmt.Sprintf("ParentNotFound: CapacityQuota %s names the parent %s, which does not exist: create it, or correct spec.parent", t.ID, t.Parent)
+			return fleet.Refuse("ParentNotFound", "CapacityQuota %s names the parent %s, which does not exist: create it, or correct spec.parent", t.ID, t.Parent)
 		}
 		t = &ts[up]
 	}
-	return ""
+	return fleet.Problem{}
 }

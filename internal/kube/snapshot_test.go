@@ -94,7 +94,7 @@ func TestServiceAndItsPods(t *testing.T) {
 	if svc == nil {
 		t.Fatal("the service is missing")
 	}
-	if svc.Blocked != "" || !svc.TargetFound || !svc.Steerable || svc.Desired.Value != 3 || !svc.Desired.OK {
+	if svc.Blocked.Any() || !svc.TargetFound || !svc.Steerable || svc.Desired.Value != 3 || !svc.Desired.OK {
 		t.Errorf("target: blocked %q, found %v, steerable %v, desired %+v", svc.Blocked, svc.TargetFound, svc.Steerable, svc.Desired)
 	}
 	if want := (fleet.Resources{CPU: 2000, Memory: 2 * fleet.GiB, Pods: 1}); svc.Request != want {
@@ -229,7 +229,7 @@ func TestServiceBlocked(t *testing.T) {
 		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "InvalidSpec: spec.targetRef: no adapter scales a DaemonSet of apps/v1: name a Deployment or a StatefulSet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := newWorld(t, c.objects...).snapshot(t).Service(c.id).Blocked
+			got := newWorld(t, c.objects...).snapshot(t).Service(c.id).Blocked.String()
 			if !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
 				t.Errorf("Blocked = %q, want %q…", got, c.want)
 			}
@@ -369,7 +369,7 @@ func TestLinkRatioOfSpec(t *testing.T) {
 		s := service("cart")
 		s.Spec.LinkGroup, s.Spec.LinkRatio = "checkout", c.spec
 		f := newServiceFacts(s, "namespace")
-		if bad := strings.Contains(f.problem, "linkRatio"); bad != c.bad || !bad && f.service.LinkRatio != c.want || f.service.LinkGroup != "checkout" {
+		if bad := strings.Contains(f.problem.Message, "linkRatio"); bad != c.bad || !bad && f.service.LinkRatio != c.want || f.service.LinkGroup != "checkout" {
 			t.Errorf("%q: ratio %v of group %q, problem %q; want %v, refused %v", c.spec, f.service.LinkRatio, f.service.LinkGroup, f.problem, c.want, c.bad)
 		}
 	}
@@ -515,7 +515,7 @@ func TestNodesAndPools(t *testing.T) {
 		}
 	}
 	for id, want := range map[fleet.PoolID]string{"web": "NodeContested: node n3 is picked by pool extra too", "extra": "NodeContested: node n3 is picked by pool web too", "batch": ""} {
-		if got := s.Pool(id).Refused; !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+		if got := s.Pool(id).Refused.String(); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("note of pool %s = %q, want %q…", id, got, want)
 		}
 	}
@@ -609,7 +609,7 @@ func TestJobs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := newWorld(t, c.objects...).snapshot(t).Job(c.id)
-			if !strings.HasPrefix(j.Blocked, c.blocked) || (c.blocked == "") != (j.Blocked == "") {
+			if !strings.HasPrefix(j.Blocked.String(), c.blocked) || (c.blocked == "") != (!j.Blocked.Any()) {
 				t.Errorf("Blocked = %q, want %q…", j.Blocked, c.blocked)
 			}
 			if m := j.Members[0]; m.Remaining != c.remaining {
@@ -661,7 +661,7 @@ func TestTenants(t *testing.T) {
 	s := w.snapshot(t)
 	refused := map[fleet.TenantID]string{}
 	for _, tenant := range s.Tenants {
-		refused[tenant.ID] = tenant.Refused
+		refused[tenant.ID] = tenant.Refused.String()
 	}
 	for id, want := range map[fleet.TenantID]string{
 		"root": "", "a": "ParentCycle: spec.parent: the parents form a circle (a -> b -> a): leave parent out of one of them", "b": "ParentCycle: ",
@@ -675,7 +675,7 @@ func TestTenants(t *testing.T) {
 		}
 	}
 	for _, tenant := range s.Tenants {
-		note := tenant.Refused
+		note := tenant.Refused.String()
 		if tenant.Accepted != (note == "" || strings.HasPrefix(note, "NamespaceContested")) {
 			t.Errorf("%s: accepted %v with note %q", tenant.ID, tenant.Accepted, note)
 		}

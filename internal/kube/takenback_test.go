@@ -85,7 +85,7 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			blocked := func() string { return r.snapshot(t).Job("train/bert").Blocked }
+			blocked := func() string { return r.snapshot(t).Job("train/bert").Blocked.String() }
 			for round := range 3 {
 				if why := blocked(); why != "" {
 					t.Fatalf("round %d: blocked: %s", round, why)

@@ -178,10 +178,10 @@ func TestStampsThatBlock(t *testing.T) {
 		x := deployment("observed", 3)
 		x.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: strings.Replace(text, uid, string(x.UID), 1)}
 		w := newWorld(t, pool("web", "Online", inWeb), d, service("cart"), x, observed)
-		if got, _, _ := strings.Cut(w.snapshot(t).Service("shop/cart").Blocked, ":"); got != reason {
+		if got := w.snapshot(t).Service("shop/cart").Blocked.Reason; got != reason {
 			t.Errorf("%q: blocked by %q, want %q", text, got, reason)
 		}
-		if got := w.snapshot(t).Service("shop/observed").Blocked; got != "" {
+		if got := w.snapshot(t).Service("shop/observed").Blocked; got.Any() {
 			t.Errorf("%q: a service that only looks on is blocked: %s", text, got)
 		}
 		// Written since this leader stamped it: another installation is at work.
@@ -191,7 +191,7 @@ func TestStampsThatBlock(t *testing.T) {
 		if strings.HasPrefix(text, "19/another/") {
 			reason = "AnotherInstallation"
 		}
-		if got, _, _ := strings.Cut(w.snapshot(t).Service("shop/cart").Blocked, ":"); got != reason {
+		if got := w.snapshot(t).Service("shop/cart").Blocked.Reason; got != reason {
 			t.Errorf("%q once it was stamped: blocked by %q, want %q", text, got, reason)
 		}
 	}
@@ -202,7 +202,7 @@ func TestStampsThatBlock(t *testing.T) {
 		s := service("cart")
 		s.Spec.Actuation = "HPAFloor"
 		w := newWorld(t, pool("web", "Online", inWeb), deployment("cart", 3), s, h)
-		if got, _, _ := strings.Cut(w.snapshot(t).Service("shop/cart").Blocked, ":"); got != reason {
+		if got := w.snapshot(t).Service("shop/cart").Blocked.Reason; got != reason {
 			t.Errorf("floor, %q: blocked by %q, want %q", text, got, reason)
 		}
 	}

@@ -113,7 +113,7 @@ func TestForeignWorkloads(t *testing.T) {
 			w := newWorld(t, u, jobOn(u, f.part, 1, 8))
 			ad, _ := adapter.For(u.GetAPIVersion(), u.GetKind())
 			j := w.snapshot(t).Job("train/bert")
-			if m := j.Members[0]; j.Blocked != "" || m.Desired != 4 || m.UID != fleet.UID(u.GetUID()) || f.file != "raycluster" && m.Request.CPU != 8000 {
+			if m := j.Members[0]; j.Blocked.Any() || m.Desired != 4 || m.UID != fleet.UID(u.GetUID()) || f.file != "raycluster" && m.Request.CPU != 8000 {
 				t.Fatalf("blocked %q, member %+v", j.Blocked, m)
 			}
 			for _, to := range []int32{7, 2} {
@@ -194,7 +194,7 @@ func TestSelfSized(t *testing.T) {
 	w := newWorld(t, u, e, driver, executor)
 	s := w.snapshot(t)
 	j := s.Job("train/bert")
-	if m := j.Members[0]; j.Blocked != "" || !m.SelfSized || m.Desired != 4 || m.Remaining != 4 || m.Active != 1 || m.Request.CPU != 2000 { // as its pod asks, not the 8 cores of the spec
+	if m := j.Members[0]; j.Blocked.Any() || !m.SelfSized || m.Desired != 4 || m.Remaining != 4 || m.Active != 1 || m.Request.CPU != 2000 { // as its pod asks, not the 8 cores of the spec
 		t.Errorf("blocked %q, executors %+v", j.Blocked, m)
 	}
 	if m := j.Members[1]; !m.Fixed || m.Active != 1 {
@@ -227,7 +227,7 @@ func TestForeignPods(t *testing.T) {
 	e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "launcher", Stable: true, Min: 1, Max: 1, WorkloadRef: e.Spec.Members[0].WorkloadRef})
 	s := newWorld(t, u, e, launcherJob, launcher, one, leaving, stray).snapshot(t)
 	j := s.Job("train/bert")
-	if m := j.Members; j.Blocked != "" || m[0].Active != 1 || m[0].Ending != 1 || m[1].Active != 1 || !m[1].Fixed || m[0].Leaves != fleet.LeavesHighest {
+	if m := j.Members; j.Blocked.Any() || m[0].Active != 1 || m[0].Ending != 1 || m[1].Active != 1 || !m[1].Fixed || m[0].Leaves != fleet.LeavesHighest {
 		t.Errorf("blocked %q, members %+v", j.Blocked, m)
 	}
 	for i := range s.Pods {
@@ -244,14 +244,14 @@ func TestJobSet(t *testing.T) {
 	u := foreignWorkload(t, "jobset")
 	child := batchJob("bert-workers-0", 4)
 	w := newWorld(t, u, jobOn(u, "workers", 1, 8), child)
-	if got := w.snapshot(t).Job("train/bert").Blocked; !strings.HasPrefix(got, "WorkloadNotFound: ") {
+	if got := w.snapshot(t).Job("train/bert").Blocked.String(); !strings.HasPrefix(got, "WorkloadNotFound: ") {
 		t.Errorf("a Job of that name that is not the JobSet's: %q", got)
 	}
 	child = batchJob("bert-workers-0", 4)
 	child.OwnerReferences = ownedBy("JobSet", "bert")
 	w = newWorld(t, u, jobOn(u, "workers", 1, 8), child, pod("train", "bert-workers-0-0", "", "Job", "bert-workers-0"))
 	s := w.snapshot(t)
-	if j := s.Job("train/bert"); j.Blocked != "" || j.Members[0].Desired != 4 || s.Pods[0].Role != "worker" {
+	if j := s.Job("train/bert"); j.Blocked.Any() || j.Members[0].Desired != 4 || s.Pods[0].Role != "worker" {
 		t.Fatalf("blocked %q, member %+v, pod of %q", j.Blocked, j.Members[0], s.Pods[0].Role)
 	}
 	if rs := w.do(t, planner.Plan{Jobs: []planner.JobScale{resizeOf(u, "bert", 4, 6)}}); rs[0].Outcome != loop.Done {
@@ -275,7 +275,7 @@ func TestJobSet(t *testing.T) {
 	server := pod("train", "bert-ps-1-0", "", "Job", "bert-ps-1")
 	server.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "ps"}
 	s = newWorld(t, twice, e, child, second, server).snapshot(t)
-	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked != "" || m.Desired != 4 || m.Active != 1 || !m.Fixed || s.Pods[0].Role != "ps" {
+	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked.Any() || m.Desired != 4 || m.Active != 1 || !m.Fixed || s.Pods[0].Role != "ps" {
 		t.Errorf("blocked %q, servers %+v, pod of %q", s.Job("train/bert").Blocked, m, s.Pods[0].Role)
 	}
 	ended := u.DeepCopy()
@@ -284,13 +284,13 @@ func TestJobSet(t *testing.T) {
 	}
 	for _, left := range [][]metav1.Object{nil, {child}} { // its Jobs are deleted by and by
 		s := newWorld(t, append([]metav1.Object{ended, jobOn(u, "workers", 1, 8)}, left...)...).snapshot(t)
-		if j := s.Job("train/bert"); j.Blocked != "" || j.Members[0].Remaining != 0 {
+		if j := s.Job("train/bert"); j.Blocked.Any() || j.Members[0].Remaining != 0 {
 			t.Errorf("blocked %q after its end, member %+v", j.Blocked, j.Members[0])
 		}
 	}
 	suspended := child.DeepCopy()
 	suspended.Spec.Suspend = ptr(true)
-	if got := newWorld(t, u, jobOn(u, "workers", 1, 8), suspended).snapshot(t).Job("train/bert").Blocked; !strings.HasPrefix(got, "JobSuspended: ") {
+	if got := newWorld(t, u, jobOn(u, "workers", 1, 8), suspended).snapshot(t).Job("train/bert").Blocked.String(); !strings.HasPrefix(got, "JobSuspended: ") {
 		t.Errorf("blocked %q", got)
 	}
 }
@@ -320,7 +320,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	}
 	blocked := func() string {
 		if j := w.snapshot(t).Job("train/bert"); j != nil {
-			return j.Blocked
+			return j.Blocked.String()
 		}
 		return "no job"
 	}
@@ -363,14 +363,14 @@ func TestTwoJobsOneWorkload(t *testing.T) {
 	older, younger := jobOn(u, "workers", 0, 8), jobOn(u, "gpu_group", 1, 2)
 	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", types.UID("zweit"), apiStamp(time.Minute)
 	s := newWorld(t, u, older, younger).snapshot(t)
-	if a, b := s.Job("train/bert").Blocked, s.Job("train/zweit").Blocked; a != "" || !strings.HasPrefix(b, "Conflicted: ") {
+	if a, b := s.Job("train/bert").Blocked, s.Job("train/zweit").Blocked; a.Any() || b.Reason != "Conflicted" {
 		t.Errorf("older %q, younger %q", a, b)
 	}
 	both := jobOn(u, "workers", 0, 8)
 	both.Spec.Members = append(both.Spec.Members, younger.Spec.Members[0])
 	both.Spec.Members[1].Role = "gpu"
 	j := newWorld(t, u, both).snapshot(t).Job("train/bert")
-	if j.Blocked != "" || j.Members[0].Desired != 4 || j.Members[1].Desired != 1 {
+	if j.Blocked.Any() || j.Members[0].Desired != 4 || j.Members[1].Desired != 1 {
 		text, _ := json.Marshal(j.Members)
 		t.Errorf("blocked %q, members %s", j.Blocked, text)
 	}

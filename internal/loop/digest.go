@@ -29,7 +29,7 @@ func digest(s *fleet.Snapshot) string {
 	}
 	for i := range s.Services {
 		v := &s.Services[i]
-		d.line("s", string(v.ID), v.Version, string(v.Mode), strconv.FormatBool(v.Desired.OK), number(v.Desired.Value), v.Blocked)
+		d.line("s", string(v.ID), v.Version, string(v.Mode), strconv.FormatBool(v.Desired.OK), number(v.Desired.Value), v.Blocked.String())
 	}
 	for i := range s.Loans {
 		d.line("l", string(s.Loans[i].ID), s.Loans[i].Version)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -294,7 +293,7 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 		n := fleet.ParseName(string(svc.ID))
 		p.set(m.replicas, float64(target.Current), n.Namespace, n.Name, "current")
 		p.set(m.replicas, float64(svc.Ready()), n.Namespace, n.Name, "ready")
-		if svc.Blocked == "" { // what is refused is not sized: no target, and no signal that it would need
+		if !svc.Blocked.Any() { // what is refused is not sized: no target, and no signal that it would need
 			p.set(m.replicas, float64(target.Replicas), n.Namespace, n.Name, "desired")
 			p.set(m.replicas, float64(target.Floor), n.Namespace, n.Name, "floor")
 			p.set(m.fresh, bit(len(target.LiveMissing()) == 0), n.Namespace, n.Name)
@@ -351,13 +350,12 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 
 // refusals puts up the objects that are not accepted, and those whose size is in others' hands; a cluster without any shows none.
 func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
-	show := func(kind, name, why string) {
-		if why == "" {
+	show := func(kind, name string, why fleet.Problem) {
+		if !why.Any() {
 			return
 		}
-		reason, _, _ := strings.Cut(why, ": ")
 		n := fleet.ParseName(name)
-		p.set(m.refused, 1, kind, n.Namespace, n.Name, reason)
+		p.set(m.refused, 1, kind, n.Namespace, n.Name, why.Reason)
 	}
 	held := func(kind, name, reason string) {
 		n := fleet.ParseName(name)
@@ -367,7 +365,7 @@ func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 		svc := &s.Services[i]
 		show("ElasticService", string(svc.ID), svc.Blocked)
 		switch {
-		case svc.Blocked != "" || !svc.Mode.Acts():
+		case svc.Blocked.Any() || !svc.Mode.Acts():
 		case svc.SetToZero != "":
 			held("ElasticService", string(svc.ID), "SetToZero")
 		case svc.Contested(s.At):
@@ -385,7 +383,7 @@ func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		show("ElasticJob", string(j.ID), j.Blocked)
-		if j.Blocked == "" && j.PodsRefused() != nil {
+		if !j.Blocked.Any() && j.PodsRefused() != nil {
 			held("ElasticJob", string(j.ID), "PodsRefused")
 		}
 	}

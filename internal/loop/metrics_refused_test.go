@@ -18,10 +18,10 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics(r)
 	s := &fleet.Snapshot{
-		Services: []fleet.Service{{ID: "shop/cart", Blocked: "Conflicted: another one has it"}, {ID: "shop/till"}},
-		Pools:    []fleet.Pool{{ID: "web", Refused: "PoolsOverlap: so it is"}, {ID: "batch"}},
-		Tenants:  []fleet.Tenant{{ID: "a", Refused: "ParentCycle: so it is"}},
-		Jobs:     []fleet.Job{{ID: "ml/train", Blocked: "WorkloadNotFound: there is none"}},
+		Services: []fleet.Service{{ID: "shop/cart", Blocked: fleet.Problem{Reason: "Conflicted", Message: "another one has it"}}, {ID: "shop/till"}},
+		Pools:    []fleet.Pool{{ID: "web", Refused: fleet.Problem{Reason: "PoolsOverlap", Message: "so it is"}}, {ID: "batch"}},
+		Tenants:  []fleet.Tenant{{ID: "a", Refused: fleet.Problem{Reason: "ParentCycle", Message: "so it is"}}},
+		Jobs:     []fleet.Job{{ID: "ml/train", Blocked: fleet.Problem{Reason: "WorkloadNotFound", Message: "there is none"}}},
 	}
 	plan := &planner.Plan{Targets: []hpa.Target{{Service: "shop/cart"}, {Service: "shop/till"}}}
 	m.observe(s, plan, &Receipt{}, nil, nil, newTimer(func() {}), nil, nil)
@@ -48,8 +48,8 @@ func TestHeldObjectsAreShown(t *testing.T) {
 	fight := fleet.Takeovers{By: "argocd-controller", Count: 3, Last: at}
 	s := &fleet.Snapshot{At: at,
 		Services: []fleet.Service{{ID: "shop/cart", Mode: fleet.Auto, ForeignWriter: "argocd-controller", Takeovers: fight, PodsRefused: "exceeded quota"}, {ID: "shop/till", Mode: fleet.Auto, PodsRefused: "exceeded quota"},
-			{ID: "shop/off", Mode: fleet.Auto, SetToZero: "kubectl"}, {ID: "shop/seen", Mode: fleet.Observe, PodsRefused: "exceeded quota"}, {ID: "shop/none", Mode: fleet.Auto, Blocked: "Conflicted: x", PodsRefused: "exceeded quota"}},
-		Jobs: []fleet.Job{{ID: "ml/train", Members: []fleet.Member{{Role: "a"}, {Role: "b", PodsRefused: "exceeded quota"}}}, {ID: "ml/none", Blocked: "WorkloadNotFound: x"}},
+			{ID: "shop/off", Mode: fleet.Auto, SetToZero: "kubectl"}, {ID: "shop/seen", Mode: fleet.Observe, PodsRefused: "exceeded quota"}, {ID: "shop/none", Mode: fleet.Auto, Blocked: fleet.Problem{Reason: "Conflicted", Message: "x"}, PodsRefused: "exceeded quota"}},
+		Jobs: []fleet.Job{{ID: "ml/train", Members: []fleet.Member{{Role: "a"}, {Role: "b", PodsRefused: "exceeded quota"}}}, {ID: "ml/none", Blocked: fleet.Problem{Reason: "WorkloadNotFound", Message: "x"}}},
 	}
 	plan := &planner.Plan{Targets: make([]hpa.Target, len(s.Services))}
 	for i := range s.Services {

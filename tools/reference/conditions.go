@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
-	"go/token"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -110,10 +107,8 @@ func joinEqual(list []condition) (out []condition) {
 // rank puts the good state first.
 func rank(status string) int { return slices.Index([]string{"True", "False", "Unknown"}, status) }
 
-var refused = regexp.MustCompile(`^([A-Z][A-Za-z]+): `)
-
-// refusals finds the reasons for which objects are refused: texts "Reason: sentence with the fix".
-func (s *source) refusals() map[string][]condition {
+// refusals finds the reasons for which objects are refused: what fleet.Refuse is called with, and refuse of the adapters.
+func (s *source) refusals() (map[string][]condition, error) {
 	kinds := map[string][]string{
 		"snapshot_services.go": {"ElasticService"}, "convert_service.go": {"ElasticService", "CapacityPool", "CapacityQuota", "ElasticJob"},
 		"snapshot_jobs.go": {"ElasticJob"}, "snapshot.go": {"CapacityPool"}, "snapshot_tenants.go": {"CapacityQuota"}, "report_capacity.go": {"FestivalPlan"},
@@ -128,12 +123,12 @@ func (s *source) refusals() map[string][]condition {
 				objects = []string{"ElasticJob"}
 			}
 			for _, object := range objects {
-				for _, text := range p.texts(f) {
-					m := refused.FindStringSubmatch(text)
-					if m == nil {
-						continue
-					}
-					c := condition{object: object, reason: m[1], text: text[len(m[0]):]}
+				list, err := s.refusedIn(p, f)
+				if err != nil {
+					return nil, err
+				}
+				for _, c := range list {
+					c.object = object
 					if c.text == "…" {
 						c.text = "what `springtide validate` finds"
 					} else if object != objects[0] {
@@ -146,26 +141,25 @@ func (s *source) refusals() map[string][]condition {
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
-// texts are the messages of a file: literals, sums of them, and formats.
-func (p *pkg) texts(f *ast.File) (out []string) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BinaryExpr:
-			if n.Op == token.ADD {
-				out = append(out, p.sentence(nil, n))
-				return false
-			}
-		case *ast.BasicLit:
-			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
-				out = append(out, blanks(text))
-			}
+// refusedIn are the refusals that a file makes.
+func (s *source) refusedIn(p *pkg, f *ast.File) (out []condition, err error) {
+	for _, c := range slices.Concat(p.calls["Refuse"], p.calls["refuse"]) {
+		first := map[string]int{"fleet.Refuse": 0, "refuse": 1}[s.text(c.expr.Fun)] // after the list
+		if c.expr.Pos() < f.FileStart || c.expr.Pos() >= f.FileEnd || c.in.Name.Name == "refuse" || len(c.expr.Args) < 2 {
+			continue
 		}
-		return true
-	})
-	return out
+		reasons, err := s.words(p, c.in, c.expr.Args[first])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range reasons {
+			out = append(out, condition{reason: r.value, text: blanks(p.sentence(c.in, c.expr.Args[first+1]))})
+		}
+	}
+	return out, nil
 }
 
 // capabilities are the conditions of a NodeShare: what the agent finds on a machine.
@@ -221,7 +215,10 @@ func (s *source) conditionsPage() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	refusals := s.refusals()
+	refusals, err := s.refusals()
+	if err != nil {
+		return nil, err
+	}
 	var b strings.Builder
 	b.WriteString(`# Conditions
 

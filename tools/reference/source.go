@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/springtide/springtide/reason"
 )
 
 // folders are where events and conditions are set, and where their names come from.
@@ -192,11 +194,6 @@ func (s *source) variable(p *pkg, in *ast.FuncDecl, id *ast.Ident) ([]word, erro
 					take(e)
 				}
 			}
-		case *ast.AssignStmt:
-			c, ok := n.Rhs[0].(*ast.CallExpr)
-			if v, is := n.Lhs[0].(*ast.Ident); ok && is && v.Name == id.Name && called(c) == "split" {
-				out = append(out, word{value: refusal})
-			}
 		}
 		return true
 	})
@@ -245,6 +242,8 @@ func (s *source) constant(e *ast.SelectorExpr) (constant, bool) {
 // enumeration lists what an expression may be that is made of a named set. The same text means the same set in all of internal/kube.
 func (s *source) enumeration(text string) []word {
 	switch text {
+	case "refused.Reason", "problem.Reason", "j.Blocked.Reason", "v.svc.Blocked.Reason", "p.Refused.Reason", "t.Refused.Reason":
+		return []word{{value: refusal}}
 	case "string(m.Kind)":
 		return s.set("planner", "MoveKind", "", "MoveForget")
 	case "string(problem.Cause)":
@@ -257,10 +256,10 @@ func (s *source) enumeration(text string) []word {
 			list[i].value = "Mode" + list[i].value
 		}
 		return list
-	case "camel(t.Held)":
-		return camels([]word{s.named("hpa", "HeldStale"), s.named("hpa", "HeldFall")}) // those that loud lets through
-	case "camel(v.target.Limited)":
-		return camels(s.set("hpa", "", "Limited"))
+	case "string(t.Held)":
+		return reasons(reason.StaleMetrics, reason.FallFasterThanHistory) // those that loud lets through
+	case "string(v.target.Limited)":
+		return reasons(reason.MaxReplicas, reason.Quota, reason.PoolRoom, reason.Rate, reason.UnconfirmedFall)
 	}
 	return nil
 }
@@ -286,16 +285,12 @@ func (s *source) set(pkg, of, prefix string, without ...string) []word {
 	return out
 }
 
-// camels makes reasons of plain words, as the controller does: "stale metrics" becomes StaleMetrics.
-func camels(list []word) []word {
-	for i := range list {
-		fields := strings.Fields(list[i].value)
-		for k, f := range fields {
-			fields[k] = strings.ToUpper(f[:1]) + f[1:]
-		}
-		list[i].value = strings.Join(fields, "")
+// reasons are codes of the table of reasons.
+func reasons(codes ...reason.Code) (out []word) {
+	for _, c := range codes {
+		out = append(out, word{string(c), c.Means()})
 	}
-	return list
+	return out
 }
 
 func (s *source) text(e ast.Expr) string {

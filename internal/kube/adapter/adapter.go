@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,11 +33,11 @@ type Workload struct {
 	// Finished workloads want nothing any more, and no setting of theirs matters.
 	Finished bool
 	// Refusals hold for all parts. Each reads "Reason: sentence" and says how to mend it.
-	Refusals []string
+	Refusals []fleet.Problem
 	// Stopped is when the workload was last suspended, or let run again after that, by its own conditions.
 	Stopped time.Time
 	// Owned are refusals of members that would be resized: another system owns the size.
-	Owned []string
+	Owned []fleet.Problem
 }
 
 // Part is one role of a workload: pods that are alike and are counted in one field.
@@ -74,10 +73,10 @@ type Part struct {
 	// Labels are those of the template, and the one by which the operator marks the part that holds the others together.
 	Labels map[string]string
 	// Refusals hold where the part is elastic.
-	Refusals []string
+	Refusals []fleet.Problem
 	// StableToo are refusals that hold for stable members as well: what an eviction breaks, since a festival plan that says takeStable
 	// evicts those too, and what keeps the part from running at all.
-	StableToo []string
+	StableToo []fleet.Problem
 }
 
 // Guard is a field that must still hold a value when Path is written: an index into a list says nothing by itself.
@@ -138,6 +137,6 @@ func (w *Workload) partNames() string {
 }
 
 // refuse adds a refusal to a list.
-func refuse(list *[]string, reason, format string, args ...any) {
-	*list = append(*list, reason+": "+fmt.Sprintf(format, args...))
+func refuse(list *[]fleet.Problem, reason, format string, args ...any) {
+	*list = append(*list, fleet.Refuse(reason, format, args...))
 }

@@ -402,7 +402,7 @@ func checkRefusal(t *testing.T, u *unstructured.Unstructured, m *v1alpha1.JobMem
 	case want == "" && len(got) == 0:
 	case want == "" || len(got) == 0:
 		t.Errorf("refusals = %q, want %q", got, want)
-	case !strings.HasPrefix(got[0], want+": ") || !strings.Contains(got[0], names):
+	case got[0].Reason != want || !strings.Contains(got[0].Message, names):
 		t.Errorf("the refusal is %q, want %s, naming %q", got[0], want, names)
 	}
 }

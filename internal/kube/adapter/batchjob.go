@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // batchJob adapts batch/v1 Job: spec.parallelism is written, and the Job controller itself replaces members that were evicted as soon as
@@ -27,7 +29,7 @@ func (batchJob) PartOf(map[string]string) string { return "" }
 func (batchJob) Read(u *unstructured.Unstructured) Workload {
 	j := &batchv1.Job{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, j); err != nil {
-		return Workload{What: what(u), Parts: []Part{{}}, Refusals: []string{"Unreadable: " + err.Error()}}
+		return Workload{What: what(u), Parts: []Part{{}}, Refusals: []fleet.Problem{fleet.Refuse("Unreadable", "%s", err.Error())}}
 	}
 	return ReadBatchJob(j)
 }
@@ -94,8 +96,8 @@ func batchEnded(j *batchv1.Job) bool {
 // batchRefusals names the settings of a Job that make evicting its pods unsafe. Without the failure policy every recall would count
 // towards backoffLimit and end the Job; without the replacement policy a pod would be replaced while it still saves its work, so that
 // the Job never shrinks while we drain it.
-func batchRefusals(s *batchv1.JobSpec) []string {
-	var out []string
+func batchRefusals(s *batchv1.JobSpec) []fleet.Problem {
+	var out []fleet.Problem
 	if verdictOf(s.PodFailurePolicy, 0).action() != batchv1.PodFailurePolicyActionIgnore {
 		refuse(&out, "PodFailurePolicyMissing", "spec.podFailurePolicy of the Job needs a rule with action Ignore for the pod condition DisruptionTarget, or evictions end the Job")
 	} else {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 // minRestarts is the least budget of restarts that a resize may be charged to. Each plan, so each minute, may resize a job while the tide turns: an
@@ -20,13 +21,13 @@ const minRestarts = 1000
 const minDeadline = int64(minElasticTimeout / time.Second)
 
 // refuseDeadline judges a deadline by its path, where there is one.
-func refuseDeadline(out *[]string, o object, path, where string) {
+func refuseDeadline(out *[]fleet.Problem, o object, path, where string) {
 	if steps := strings.Split(path, "."); o.has(steps...) {
 		judgeDeadline(out, int64(o.number(0, steps...)), path, where)
 	}
 }
 
-func judgeDeadline(out *[]string, seconds int64, setting, where string) {
+func judgeDeadline(out *[]fleet.Problem, seconds int64, setting, where string) {
 	if seconds < minDeadline {
 		refuse(out, "DeadlineTooShort", "%s of %s is %d, which runs on while members wait for lent room, and then the job fails: leave it out, or allow %d and the time of the work", setting, where, seconds, minDeadline)
 	}

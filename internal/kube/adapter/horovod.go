@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 const (
@@ -24,8 +26,8 @@ func (p *Part) judgeHorovod(c command, spec *corev1.PodSpec, slots int32, where 
 }
 
 // horovodRefusals judges the flags of horovodrun that let members leave and come back.
-func horovodRefusals(c command, spec *corev1.PodSpec, where string) []string {
-	var out []string
+func horovodRefusals(c command, spec *corev1.PodSpec, where string) []fleet.Problem {
+	var out []fleet.Problem
 	c = c.own(startsHorovod)
 	if _, ok := c.flag("--host-discovery-script"); !ok {
 		refuse(&out, "HostDiscoveryMissing", "horovodrun of %s has no --host-discovery-script, so it never sees members come and go: name one, as in /etc/mpi/discover_hosts.sh", where)

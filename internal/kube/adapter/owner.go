@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // Kueue's marks on a workload. It compares the size of what it admitted with the workload's, and stops a workload that differs: each resize would end all
@@ -80,7 +82,7 @@ func (w *Workload) govern(o metav1.Object, kind schema.GroupVersionKind, managed
 	switch {
 	case elastic && served:
 	case elastic:
-		refuse(&w.Owned, "SizeOwnedByKueue", "%s has the annotation %s, but its pod templates have no gate of that name, so Kueue does not serve elastic jobs of this kind here, and stops the workload at each resize: run Kueue with the gate ElasticJobsViaWorkloadSlices and make the workload again, or take it out of the members", where, kueueElastic)
+		refuse(&w.Owned, "SizeOwnedByKueue", "%s has the annotation %s, but its pod templates have no gate of that name, so Kueue stops the workload at each resize; to fix: run Kueue with the gate ElasticJobsViaWorkloadSlices and make the workload again, or take it out of the members", where, kueueElastic)
 	default:
 		refuse(&w.Owned, "SizeOwnedByKueue", "%s is admitted by Kueue (queue %s) with the size that it has, and Kueue stops it and all its pods at each resize: make it with the annotation %s: \"true\" where Kueue serves that (a Job, a RayCluster), or take it out of the members", where, orNone(queue), kueueElastic)
 	}
@@ -88,7 +90,7 @@ func (w *Workload) govern(o metav1.Object, kind schema.GroupVersionKind, managed
 
 // refuseSuspended names a workload that is held. Who suspended it lets it go on: a queue that admits workloads suspends those that wait, and to resume
 // such a workload by hand would go round its admission.
-func refuseSuspended(out *[]string, o metav1.Object, field, where string) {
+func refuseSuspended(out *[]fleet.Problem, o metav1.Object, field, where string) {
 	by := "the user or the queue that suspended it"
 	if queue := o.GetLabels()[kueueQueue]; queue != "" {
 		by = "Kueue, which admits it by queue " + queue + ","

@@ -126,7 +126,10 @@ func TestNoAdviceGoesRoundAnAdmission(t *testing.T) {
 				u.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": queue})
 			}
 			w := adapterOf(t, u).Read(u)
-			all := strings.Join(Refusals(&w, worker(c.part)), "\n")
+			var all string
+			for _, x := range Refusals(&w, worker(c.part)) {
+				all += x.String() + "\n"
+			}
 			if !strings.Contains(all, "JobSuspended: ") || !strings.Contains(all, by) || strings.Contains(all, "resume") {
 				t.Errorf("%s, queue %q: %s", c.file, queue, all)
 			}

@@ -64,8 +64,8 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 
 // restartRefusals: by Never the first pod that is evicted fails the job, and by ExitCode the first that ends with less than 128, as an agent of
 // torchrun does: it takes SIGTERM for an exception, and ends with 1.
-func restartRefusals(o object, role string, torch bool, where string) []string {
-	var out []string
+func restartRefusals(o object, role string, torch bool, where string) []fleet.Problem {
+	var out []fleet.Problem
 	switch o.text("spec", "pytorchReplicaSpecs", role, "restartPolicy") {
 	case "Never":
 		refuse(&out, "RestartPolicyNever", "restartPolicy of %s of %s is Never, and the first member that is recalled fails the job: set OnFailure", role, where)

@@ -1,28 +1,28 @@
 package adapter
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
 
 // Refusals lists why nothing may be lent to a member; none where it may grow and shrink. Each reads "Reason: sentence", names the
 // setting, and says how to mend it. The first is what stands in the way most.
-func Refusals(w *Workload, m *v1alpha1.JobMember) []string {
+func Refusals(w *Workload, m *v1alpha1.JobMember) []fleet.Problem {
 	if w.Finished {
 		return nil
 	}
 	p := w.Part(m.PartName())
 	if p == nil {
-		return []string{fmt.Sprintf("PartUnknown: member %s: %s has no part %s: it has %s; name one of them in spec.members[].part", m.Role, w.What, m.PartName(), w.partNames())}
+		return []fleet.Problem{fleet.Refuse("PartUnknown", "member %s: %s has no part %s: it has %s; name one of them in spec.members[].part", m.Role, w.What, m.PartName(), w.partNames())}
 	}
-	var out []string
+	var out []fleet.Problem
 	if keeps := p.Fixed != "" || m.Min == m.Max && m.Stable; !keeps && !p.SelfSized {
 		out = slices.Clone(w.Owned) // first, since the others do not help while it stands
 	}
 	out = append(out, w.Refusals...)
-	if why := heldStable(p, m); why != "" {
+	if why := heldStable(p, m); why.Any() {
 		return append(out, why)
 	}
 	out = append(out, p.StableToo...)
@@ -34,27 +34,27 @@ func Refusals(w *Workload, m *v1alpha1.JobMember) []string {
 }
 
 // heldStable refuses lent capacity to a part that holds the others together, and more than one size to what has one size alone.
-func heldStable(p *Part, m *v1alpha1.JobMember) string {
+func heldStable(p *Part, m *v1alpha1.JobMember) fleet.Problem {
 	why := p.Fixed
 	switch {
 	case m.HoldsTogether():
 		why = "the " + m.PartName() + " holds the job together"
 	case why == "":
-		return ""
+		return fleet.Problem{}
 	}
 	switch {
 	case !m.Stable:
-		return fmt.Sprintf("RoleMustBeStable: member %s: %s and never runs on lent capacity: set stable: true, and min and max to its size %d", m.Role, why, p.Size)
+		return fleet.Refuse("RoleMustBeStable", "member %s: %s and never runs on lent capacity: set stable: true, and min and max to its size %d", m.Role, why, p.Size)
 	case m.Min != m.Max:
-		return fmt.Sprintf("RoleMustBeStable: member %s: %s and keeps its size: set min and max to %d", m.Role, why, p.Size)
+		return fleet.Refuse("RoleMustBeStable", "member %s: %s and keeps its size: set min and max to %d", m.Role, why, p.Size)
 	}
-	return ""
+	return fleet.Problem{}
 }
 
 // outOfBounds holds the member's bounds to the workload's own: below its minimum a ring waits or fails, above its maximum pods have
 // nothing to do. Who sizes itself does not know the member's bounds at all, so they have to be the same.
-func outOfBounds(w *Workload, p *Part, m *v1alpha1.JobMember) []string {
-	var out []string
+func outOfBounds(w *Workload, p *Part, m *v1alpha1.JobMember) []fleet.Problem {
+	var out []fleet.Problem
 	if b := p.Min; b.Field != "" && (m.Min < b.Value || p.SelfSized && m.Min != b.Value) {
 		refuse(&out, "BoundsDiffer", "member %s: min is %d, and %s of %s is %d: set both to the same", m.Role, m.Min, b.Field, w.What, b.Value)
 	}

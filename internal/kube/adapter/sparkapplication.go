@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // sparkApplication adapts the Spark operator's SparkApplication, of which nothing is written: any change of its spec makes the operator
@@ -120,8 +122,8 @@ func liveExecutors(o object) int32 {
 
 // sparkRefusals: without dynamic allocation a lost executor is replaced at once and never given up; without decommission what it had
 // computed goes with it; and where fetches from decommissioned executors count as failures, the fourth recall of a stage ends the job.
-func sparkRefusals(o object, where string) []string {
-	var out []string
+func sparkRefusals(o object, where string) []fleet.Problem {
+	var out []fleet.Problem
 	conf := shallow(o, "spec", "sparkConf")
 	is := func(key, otherwise string) string {
 		if s, ok := conf[key].(string); ok {

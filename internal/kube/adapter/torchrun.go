@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/springtide/springtide/fleet"
 )
 
 // maxLastCall bounds the wait for members who may still join. It is paid by every member at every resize; a plan is made each
@@ -104,13 +106,13 @@ func (t torchrun) bounds(others int32) (lo, hi Bound) {
 	return Bound{max(least-others, 0), name}, Bound{max(most-others, 0), name}
 }
 
-func torchRefusals(t torchrun, where string) []string {
-	var out []string
+func torchRefusals(t torchrun, where string) []fleet.Problem {
+	var out []fleet.Problem
 	switch {
 	case !t.elastic():
 		refuse(&out, "FixedMembership", "torchrun of %s runs with a fixed number of members (--nnodes %s): give a range, as in --nnodes 1:8", where, orNone(t.nodes))
 	case !t.standalone && (t.backend == "" || t.backend == "static"):
-		refuse(&out, "FixedMembership", "--rdzv-backend of torchrun of %s is %s, and static, the default, waits for all members of --nnodes %s and never forms anew: set --rdzv-backend %s", where, orNone(t.backend), t.nodes, dynamicBackend)
+		refuse(&out, "FixedMembership", "--rdzv-backend of torchrun of %s is %s, and static, the default, waits for all members of --nnodes %s and never forms again: set --rdzv-backend %s", where, orNone(t.backend), t.nodes, dynamicBackend)
 	}
 	if t.restarts < minRestarts {
 		refuse(&out, "MaxRestartsTooLow", "%s of %s is %d: each resize is charged to it, and then the job ends: allow at least %d", t.restartsSetting, where, t.restarts, minRestarts)

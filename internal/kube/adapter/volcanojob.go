@@ -80,8 +80,8 @@ func gangMinimum(o, task object, size, total int32) Bound {
 // policyRefusals looks for a policy by which the pod that is recalled ends more than itself, by one of some actions: those that end the
 // job, and those that start others anew, which a job may want for the parts that hold it together. A task's policies stand before the job's.
 // An eviction deletes the pod, which is PodEvicted; where its containers end with an error in the grace time, PodFailed comes first.
-func policyRefusals(job []object, task object, where string, actions ...string) []string {
-	var out []string
+func policyRefusals(job []object, task object, where string, actions ...string) []fleet.Problem {
+	var out []fleet.Problem
 	for _, event := range eventsOfEviction {
 		action := actionOn(job, task, event)
 		if slices.Contains(actions, action) {
@@ -93,8 +93,8 @@ func policyRefusals(job []object, task object, where string, actions ...string) 
 
 // retryRefusals looks for a policy that starts anew what was recalled, be it the pod alone: Volcano charges each time to the retries of the job, and
 // fails it once they are used up.
-func retryRefusals(o, task object, where string) []string {
-	var out []string
+func retryRefusals(o, task object, where string) []fleet.Problem {
+	var out []fleet.Problem
 	n := cmp.Or(o.number(0, "spec", "maxRetry"), defaultRetries)
 	for _, event := range eventsOfEviction {
 		if action := actionOn(o.list("spec", "policies"), task, event); n < minRestarts && strings.HasPrefix(action, "Restart") {

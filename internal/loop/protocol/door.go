@@ -141,7 +141,7 @@ func (d *Door) CheckUnmark(a *planner.Unmark) error {
 	switch {
 	case s == nil:
 		return fmt.Errorf("the service is gone")
-	case s.Blocked != "" || !s.Mode.Acts():
+	case s.Blocked.Any() || !s.Mode.Acts():
 		return fmt.Errorf("the service is not ours to act on any more")
 	case p == nil || p.Name != a.Pod.Name || p.Deleting || p.Service != a.Service:
 		return fmt.Errorf("the pod left")
@@ -158,7 +158,7 @@ func (d *Door) CheckUnmark(a *planner.Unmark) error {
 func checkAutomatic(s *fleet.Service, a *planner.Scale) error {
 	in := a.To < a.From
 	switch {
-	case s.Blocked != "":
+	case s.Blocked.Any():
 		return fmt.Errorf("blocked: %s", s.Blocked)
 	case !s.Mode.Acts():
 		return fmt.Errorf("mode is %s", s.Mode)
@@ -202,7 +202,7 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 	switch {
 	case s == nil:
 		return fmt.Errorf("the service is gone")
-	case s.Blocked != "":
+	case s.Blocked.Any():
 		return fmt.Errorf("blocked: %s", s.Blocked)
 	case !s.Mode.Acts():
 		return fmt.Errorf("mode is %s", s.Mode)
@@ -353,7 +353,7 @@ func (d *Door) CheckJobScale(a *planner.JobScale) error {
 	if j == nil {
 		return fmt.Errorf("the job is gone")
 	}
-	if j.Blocked != "" {
+	if j.Blocked.Any() {
 		return fmt.Errorf("blocked: %s", j.Blocked)
 	}
 	i := slices.IndexFunc(j.Members, func(m fleet.Member) bool { return m.Role == a.Role })

@@ -19,7 +19,7 @@ func TestDoorResize(t *testing.T) {
 			s.RequestsMode, a.By, a.Pods = fleet.RequestsRecreate, fleet.RequestsRecreate, nil
 		}, ""},
 		{"the service is gone", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.ID = "shop/other" }, "the service is gone"},
-		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Blocked = "HPAFound: x" }, "blocked: HPAFound"},
+		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"} }, "blocked: HPAFound"},
 		{"observed only", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Mode = fleet.Observe }, "mode is Observe"},
 		{"paused", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Pause = fleet.PauseAll }, "paused: All"},
 		{"paused one way", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Pause = fleet.PauseOut }, "paused: Out"},
@@ -109,7 +109,7 @@ func TestDoorAtTheEdges(t *testing.T) {
 		f.Services[0].Pods = []fleet.Pod{f.Pods[0]}
 		return judge(NewDoor(f).CheckUnmark(&planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: "cart-a"}, ID: "p1"}, Passed: true}))
 	}
-	expect(t, "unmark of a blocked service", unmark(func(s *fleet.Service, _ *fleet.Pod) { s.Blocked = "HPAFound: x" }), "not ours")
+	expect(t, "unmark of a blocked service", unmark(func(s *fleet.Service, _ *fleet.Pod) { s.Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"} }), "not ours")
 	expect(t, "unmark of a pod of another name", unmark(func(_ *fleet.Service, p *fleet.Pod) { p.Name.Name = "cart-b" }), "the pod left")
 	expect(t, "unmark of another pod of the name", unmark(func(_ *fleet.Service, p *fleet.Pod) { p.ID = "p9" }), "the pod left")
 	expect(t, "unmark of a service that is gone", unmark(func(s *fleet.Service, _ *fleet.Pod) { s.ID = "shop/gone" }), "the service is gone")

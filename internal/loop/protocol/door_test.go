@@ -80,7 +80,7 @@ func TestDoorScale(t *testing.T) {
 		{"service gone", func(s *fleet.Service, _ *fleet.Snapshot) { s.ID = "shop/other" }, nil, "service is gone"},
 		{"replicas changed", func(s *fleet.Service, _ *fleet.Snapshot) { s.Desired.Value = 4 }, nil, "replicas are 4 now, not 3"},
 		{"replicas unknown", func(s *fleet.Service, _ *fleet.Snapshot) { s.Desired = fleet.Known[int32]{} }, nil, "replicas are"},
-		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot) { s.Blocked = "HPAFound: x" }, nil, "blocked: HPAFound"},
+		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot) { s.Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"} }, nil, "blocked: HPAFound"},
 		{"mode taken back", func(s *fleet.Service, _ *fleet.Snapshot) { s.Mode = fleet.Observe }, nil, "mode is Observe"},
 		{"paused", func(s *fleet.Service, _ *fleet.Snapshot) { s.Pause = fleet.PauseAll }, nil, "paused: All"},
 		{"set to 0", func(s *fleet.Service, _ *fleet.Snapshot) { s.SetToZero = "kubectl" }, nil, "kubectl set the target to 0"},
@@ -395,7 +395,7 @@ func TestDoorJobFillerMark(t *testing.T) {
 		expect(t, name, judge(d.CheckJobScale(&a)), c.want)
 	}
 	blocked := doorFacts()
-	blocked.Jobs[0].Blocked = "JobSuspended: x"
+	blocked.Jobs[0].Blocked = fleet.Problem{Reason: "JobSuspended", Message: "x"}
 	expect(t, "blocked job", judge(NewDoor(blocked).CheckJobScale(&resize)), "blocked: JobSuspended")
 
 	expect(t, "filler", judge(d.CheckFiller(&planner.Filler{Node: "n2", Loan: "l1"})), "")

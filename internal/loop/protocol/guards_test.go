@@ -393,13 +393,13 @@ func TestChargesOfAStage(t *testing.T) {
 		{name: "a scale-in that is charged", plan: lower(planner.Charge{Pool: "web", Pods: 1}), owner: "service shop/cart", pods: 1, want: Done},
 		{name: "a scale-in that takes nothing off machines", plan: lower(), want: Done},
 		{name: "a scale-in beyond the minute", plan: lower(planner.Charge{Pool: "web", Pods: 3}), want: Failed, why: "2 pods a minute"},
-		{name: "a scale-in that is not done", plan: lower(planner.Charge{Pool: "web", Pods: 1}), bend: func(f *fleet.Snapshot) { f.Services[0].Blocked = "HPAFound: x" }, want: Stale, why: "blocked"},
+		{name: "a scale-in that is not done", plan: lower(planner.Charge{Pool: "web", Pods: 1}), bend: func(f *fleet.Snapshot) { f.Services[0].Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"} }, want: Stale, why: "blocked"},
 		{name: "a scale-in of a pool that is gone", plan: lower(planner.Charge{Pool: "gone", Pods: 1}), want: Failed, why: "no pool has"},
 		{name: "a scale-in on both lines", plan: lower(planner.Charge{Pool: "web", Pods: 5, Due: true}, planner.Charge{Pool: "web", Pods: 2}), owner: "service shop/cart", pods: 2, due: 5, want: Done},
 		{name: "a scale-in, for a pool that is gone and one that is not", plan: lower(planner.Charge{Pool: "gone", Pods: 5, Due: true}, planner.Charge{Pool: "web", Pods: 1}), owner: "service shop/cart", pods: 1, want: Done},
 		{name: "a job that shrinks", plan: job(planner.Charge{Pool: "web", Pods: 1}), owner: "job train/bert", pods: 1, want: Done},
 		{name: "a job that shrinks for nothing", plan: job(), want: Done},
-		{name: "a job that is blocked", plan: job(planner.Charge{Pool: "web", Pods: 1}), bend: func(f *fleet.Snapshot) { f.Jobs[0].Blocked = "x" }, want: Stale, why: "blocked"},
+		{name: "a job that is blocked", plan: job(planner.Charge{Pool: "web", Pods: 1}), bend: func(f *fleet.Snapshot) { f.Jobs[0].Blocked = fleet.Refuse("Conflicted", "x") }, want: Stale, why: "blocked"},
 	} {
 		f := versioned()
 		f.Services[0].Pods = []fleet.Pod{f.Pods[0], f.Pods[0], f.Pods[0]}
@@ -867,7 +867,7 @@ func TestAResizeIsCharged(t *testing.T) {
 		svc := &f.Services[0]
 		svc.RequestsMode, svc.Template, f.Pool("web").Budget.EvictionsPerMinute = fleet.RequestsRecreate, fleet.Resources{CPU: 1000}, c.minute
 		if c.blocked {
-			svc.Blocked = "x"
+			svc.Blocked = fleet.Refuse("Conflicted", "x")
 		}
 		lines, results := play(&planner.Plan{LeaderEpoch: 4, At: doorTime, Resizes: []planner.Resize{{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: fleet.RequestsRecreate,
 			From: svc.Template, To: fleet.Resources{CPU: 2000}, Charges: c.charges}}}, f, nil)
