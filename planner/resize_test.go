@@ -58,7 +58,9 @@ func TestResizes(t *testing.T) {
 			s.RequestsMode = fleet.RequestsRecommend
 		},
 			fleet.Resources{}, 0, ""},
-		"blocked": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Blocked = fleet.Problem{Reason: "Conflicted", Message: "no"} }, fleet.Resources{}, 0, ""},
+		"blocked": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) {
+			s.Blocked = fleet.Problem{Reason: "Conflicted", Message: "no"}
+		}, fleet.Resources{}, 0, ""},
 		"observe": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Mode = fleet.Observe }, fleet.Resources{}, 0, "mode Observe"},
 		"paused":  {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Pause = fleet.PauseOut }, fleet.Resources{}, 0, "pause Out"},
 		"a VPA": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.VPA = "web" }, fleet.Resources{}, 0,

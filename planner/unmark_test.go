@@ -29,7 +29,9 @@ func TestLeaversThatStayed(t *testing.T) {
 		{"one of them goes", func(_ *world, svc *fleet.Service) { svc.Pods[0].Deleting, svc.Desired.Value = true, 9 }, []string{"web-001 true LeaverStayed"}},
 		{"it never came about", func(w *world, _ *fleet.Service) { w.markLeavers(2, 8) }, []string{"web-000 false ScaleInUndone", "web-001 false ScaleInUndone"}},
 		{"observed only", func(_ *world, svc *fleet.Service) { svc.Mode = fleet.Observe }, nil},
-		{"blocked", func(_ *world, svc *fleet.Service) { svc.Blocked = fleet.Problem{Reason: "Conflicted", Message: "another"} }, nil},
+		{"blocked", func(_ *world, svc *fleet.Service) {
+			svc.Blocked = fleet.Problem{Reason: "Conflicted", Message: "another"}
+		}, nil},
 		{"frozen", func(w *world, _ *fleet.Service) { w.s.Frozen = "network change" }, nil},
 	} {
 		w := newWorld(6).service("web", 10, 0, 5, 10*8*0.63)

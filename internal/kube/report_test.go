@@ -202,8 +202,12 @@ func TestReportServiceConditions(t *testing.T) {
 		want   string
 		say    string // in the message
 	}{
-		{"blocked", func(r *loop.Report) { r.Snapshot.Services[0].Blocked = fleet.Problem{Reason: "HPAFound", Message: "keep or delete it"} }, "Accepted", "False/HPAFound", "keep or delete it"},
-		{"blocked is not sized", func(r *loop.Report) { r.Snapshot.Services[0].Blocked = fleet.Problem{Reason: "HPAFound", Message: "keep or delete it"} }, "ScalingActive", "Unknown/NotSized", ""},
+		{"blocked", func(r *loop.Report) {
+			r.Snapshot.Services[0].Blocked = fleet.Problem{Reason: "HPAFound", Message: "keep or delete it"}
+		}, "Accepted", "False/HPAFound", "keep or delete it"},
+		{"blocked is not sized", func(r *loop.Report) {
+			r.Snapshot.Services[0].Blocked = fleet.Problem{Reason: "HPAFound", Message: "keep or delete it"}
+		}, "ScalingActive", "Unknown/NotSized", ""},
 		{"frozen", func(r *loop.Report) { r.Snapshot.Frozen = "network change" }, "AbleToScale", "False/Frozen", "network change"},
 		{"observing", func(r *loop.Report) { r.Snapshot.Services[0].Mode = fleet.Observe }, "AbleToScale", "False/ModeObserve", "set spec.mode to Auto"},
 		{"refused by the API", func(r *loop.Report) {

@@ -19,7 +19,9 @@ func TestDoorResize(t *testing.T) {
 			s.RequestsMode, a.By, a.Pods = fleet.RequestsRecreate, fleet.RequestsRecreate, nil
 		}, ""},
 		{"the service is gone", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.ID = "shop/other" }, "the service is gone"},
-		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"} }, "blocked: HPAFound"},
+		{"blocked", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) {
+			s.Blocked = fleet.Problem{Reason: "HPAFound", Message: "x"}
+		}, "blocked: HPAFound"},
 		{"observed only", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Mode = fleet.Observe }, "mode is Observe"},
 		{"paused", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Pause = fleet.PauseAll }, "paused: All"},
 		{"paused one way", func(s *fleet.Service, _ *fleet.Snapshot, _ *planner.Resize) { s.Pause = fleet.PauseOut }, "paused: Out"},
