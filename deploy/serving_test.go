@@ -58,6 +58,14 @@ func TestServing(t *testing.T) {
 		}
 	})
 
+	// It has set the logger of the process by then, which clients read.
+	await(t, "the controller to listen", func() bool {
+		r, err := http.Get("http://" + c.Listen + "/healthz") //nolint:noctx // the test ends with it
+		if err == nil {
+			r.Body.Close()
+		}
+		return err == nil
+	})
 	// The API server of this test has no way to a Service: it is pointed at the port itself.
 	webhooks := core.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	await(t, "the webhook's caBundle", func() bool {
