@@ -72,7 +72,7 @@ func (r Resources) Fits(room Resources) bool {
 	return r.CPU <= room.CPU && r.Memory <= room.Memory && r.GPU <= room.GPU && r.Pods <= room.Pods
 }
 
-// CPUAndMemory are these two alone: what lending is reckoned in. GPUs are no service's bottleneck unless it asks for them, and then its pods pin the
+// CPUAndMemory are these two alone: what lending is computed in. GPUs are no service's bottleneck unless it asks for them, and then its pods pin the
 // machine; the number of pods is bounded by CPU long before.
 func (r Resources) CPUAndMemory() Resources { return Resources{CPU: r.CPU, Memory: r.Memory} }
 

@@ -2,8 +2,8 @@ package fleet
 
 import "slices"
 
-// Occupancy is who is on each machine of a snapshot, what they ask for there, and what that leaves. It is made once a snapshot and changed by
-// nobody: what a plan decides on top of it, the plan keeps.
+// Occupancy is who is on each machine of a snapshot, what they ask for there, and what that leaves. It is made once a snapshot and never
+// changed: what a plan decides on top of it, the plan keeps.
 //
 // The words of room have one meaning each:
 //
@@ -99,7 +99,7 @@ func OccupancyOf(s *Snapshot) *Occupancy {
 	return o
 }
 
-// none stands for each machine that nobody is on and no loan names.
+// none stands for each machine without pods that no loan names.
 var none = &Machine{}
 
 // On is a machine; an empty one for a name that nothing is known of.
@@ -205,7 +205,7 @@ func (p *PoolRoom) add(m *Machine) {
 		p.Lasting = p.Lasting.Add(n.Allocatable)
 	}
 	if m.Moves.Lost > 0 {
-		// What of it online still uses is there; the rest is nobody's.
+		// What of it online still uses is there; the rest counts for no side.
 		p.Usable, p.Capacity = p.Usable.Add(asked), p.Capacity.Add(asked)
 		return
 	}
@@ -268,10 +268,10 @@ func (m *Machine) Asked() Resources { return m.Online.Add(m.System) }
 // Free is what no pod asks for.
 func (m *Machine) Free() Resources { return m.Node.Allocatable.Sub(m.Asked()).Sub(m.Others).Floor() }
 
-// Coming is what online gets of the machine once whoever borrows it has left.
+// Coming is what online gets of the machine once its borrower has left.
 func (m *Machine) Coming() Resources { return m.Node.Allocatable.Sub(m.Asked()).Floor() }
 
-// ForServices is what the machine has for services beside pods of no service. GPUs are not what lending is reckoned in.
+// ForServices is what the machine has for services next to pods of no service. GPUs are not what lending is computed in.
 func (m *Machine) ForServices() Resources {
 	r := m.Node.Allocatable.Sub(m.Bare)
 	r.GPU = 0

@@ -146,15 +146,15 @@ func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 // it can do without. It reports whether that was the loan's step.
 func (m *maker) orphaned(l *fleet.Loan) bool {
 	s, o := m.in.Snapshot, m.in.Options
-	why := fmt.Sprintf("CapacityPool %s is gone", l.From)
+	why, by := fmt.Sprintf("CapacityPool %s is gone", l.From), m.permit(permitted{}, takes)
 	switch {
 	case l.Phase == fleet.Emptying:
 		after, err := l.Cancel(s.At, why)
 		m.step(passFollow, MoveCancel, *l, after, err, "PoolGone")
 	case l.Phase != fleet.Lent || m.fromOffline(l):
 		return false
-	case !m.permit(permitted{}, takes).None():
-		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", m.permit(permitted{}, takes), Why{"PoolGone", why + ": create it again, or its loans go home"})
+	case !by.None():
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", by, Why{"PoolGone", why + ": create it again, or its loans go home"})
 	default:
 		deadline := s.At.Add(m.noticeOn(l))
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")

@@ -31,7 +31,7 @@ func sizeOf(svc *fleet.Service, t *hpa.Target) permitted {
 
 func requestsOf(svc *fleet.Service) permitted { return permitted{mode: &svc.Mode, pause: svc.Pause} }
 
-// loansOf is nobody for a pool that is gone: what it lent goes home by the same ladder.
+// loansOf has no mode for a pool that is gone: what it lent goes home by the same ladder.
 func loansOf(p *fleet.Pool) permitted {
 	if p == nil {
 		return permitted{}
