@@ -20,10 +20,10 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 			z.note("cut to %d by the rate of scale-out", want)
 		}
 	}
-	if r := z.o.Room; r > 0 && want > r {
+	if r := z.within.Room; r > 0 && want > r {
 		want = r
 		tg.Limited = LimitedRoom
-		z.note("cut to %d, as %s", want, z.o.RoomWhy)
+		z.note("cut to %d, as %s", want, z.within.RoomWhy)
 	}
 	next, remember := want, want
 	if want < z.held {
@@ -156,14 +156,14 @@ func (z *sizer) fall() (string, bool) {
 // nothing away.
 func (z *sizer) bound(tg *Target, next int32) int32 {
 	b := z.bounds(z.now, z.now.Add(1))
-	if q := z.o.Quota; q > 0 && next > z.held && next > q {
+	if q := z.within.Quota; q > 0 && next > z.held && next > q {
 		next = max(q, z.held)
 		tg.Limited = LimitedQuota
-		z.note("cut to %d by quota (%s)", next, orElse(z.o.QuotaWhy, fmt.Sprintf("%d replicas are left", q)))
+		z.note("cut to %d by quota (%s)", next, orElse(z.within.QuotaWhy, fmt.Sprintf("%d replicas are left", q)))
 	}
-	if d := z.o.Drain; d > 0 && next > d {
+	if d := z.within.Drain; d > 0 && next > d {
 		tg.Limited = LimitedQuota
-		z.note("brought down to %d, as the deadline of the quota passed (%s)", d, z.o.QuotaWhy)
+		z.note("brought down to %d, as the deadline of the quota passed (%s)", d, z.within.QuotaWhy)
 		next = z.cut(tg, d)
 	}
 	if next > b.most {

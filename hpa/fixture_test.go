@@ -24,9 +24,11 @@ type world struct {
 	live Live
 	now  time.Time
 	o    Options
+	// within are the bounds that others set.
+	within Bounds
 }
 
-func (w *world) size() Target { return Size(&w.svc, w.p, w.t, w.live, w.now, w.o) }
+func (w *world) size() Target { return Size(&w.svc, w.p, w.t, w.live, w.now, w.o, w.within) }
 
 // calm is a service of n replicas with a latency level, every signal fresh and at ease, a flat tide and a history that covers the
 // stabilisation window: whatever a test changes is the only reason for what follows. A replica carries (1.0 × 0.60 − 0.1) / 0.02 = 25

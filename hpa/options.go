@@ -6,6 +6,22 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
+// Bounds are what others have to say to a service's demand: its call chain raises it, the room of its pool and its tenant's quota cut it, in this order.
+type Bounds struct {
+	// Link is what the service's call chain asks of it, in replicas, and LinkWhy by which link; 0 where it asks for no more than the service itself.
+	Link    int32
+	LinkWhy string
+	// Room is the most replicas that its pool has room for, next to what the others there need; 0 means no limit. RoomWhy says how full the pool is.
+	Room    int32
+	RoomWhy string
+	// Quota is the most replicas that the tenant's share leaves to this service; 0 means no limit. QuotaWhy says whose it is.
+	Quota    int32
+	QuotaWhy string
+	// Drain is the most replicas once the deadline has passed by which the tenant had to give back what it runs beyond its quota; 0 while
+	// nothing is due.
+	Drain int32
+}
+
 // Options is what a sizing rests on besides the service, its portrait, its tide and its live signals.
 type Options struct {
 	// History is the past decisions of this service in any order, reaching back at least as far as the service's stabilisation. It is
@@ -13,20 +29,6 @@ type Options struct {
 	History []Decision
 	// Festivals are all plans; only approved ones that name this service count.
 	Festivals []fleet.Festival
-	// Quota is the most replicas that the tenant's share leaves to this service; 0 means no limit. QuotaWhy says whose it is.
-	Quota    int32
-	QuotaWhy string
-	// Drain is the most replicas once the deadline has passed by which the tenant had to give back what it runs beyond its quota; 0 while
-	// nothing is due.
-	Drain int32
-	// Quantile is what the service is sized at instead of its own quantile, where it is lower; 0 means its own.
-	Quantile float64
-	// Room is the most replicas that its pool has room for, beside what the others there need; 0 means no limit. RoomWhy says how full the pool is.
-	Room    int32
-	RoomWhy string
-	// Link is what the service's call chain asks of it, and LinkWhy by which link; 0 where it asks for no more than the service itself.
-	Link    int32
-	LinkWhy string
 	// WatchedSince is when this controller began to watch as a leader. Nothing scales in before Window has passed since; a zero
 	// WatchedSince never scales in.
 	WatchedSince time.Time

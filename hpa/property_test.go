@@ -68,7 +68,7 @@ func draw(t *rapid.T) *world {
 			{Service: w.svc.ID, Factor: rapid.Float64Range(0, 5).Draw(t, "factor"), Floor: rapid.Int32Range(0, 120).Draw(t, "floor")}}}}
 	}
 	if rapid.Bool().Draw(t, "quota?") {
-		w.o.Quota = rapid.Int32Range(1, 100).Draw(t, "quota")
+		w.within.Quota = rapid.Int32Range(1, 100).Draw(t, "quota")
 	}
 	return w
 }
@@ -200,8 +200,8 @@ func TestTargetIsBoundedAndProven(t *testing.T) {
 		if tg.Replicas > tg.Current && tg.Replicas > tg.Wanted {
 			rt.Fatalf("more than any part wanted: %s", tg.Reason)
 		}
-		if w.o.Quota > 0 && tg.Replicas > max(w.o.Quota, tg.Current, w.svc.Min) {
-			rt.Fatalf("%d above the quota of %d: %s", tg.Replicas, w.o.Quota, tg.Reason)
+		if w.within.Quota > 0 && tg.Replicas > max(w.within.Quota, tg.Current, w.svc.Min) {
+			rt.Fatalf("%d above the quota of %d: %s", tg.Replicas, w.within.Quota, tg.Reason)
 		}
 	})
 }

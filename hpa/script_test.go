@@ -110,7 +110,7 @@ func script(w *world, f []string) (err error) {
 	case "forget":
 		w.o.History = nil
 	case "quota": // quota N WHY...
-		w.o.Quota, w.o.QuotaWhy = int32(num(1)), strings.Join(f[2:], " ")
+		w.within.Quota, w.within.QuotaWhy = int32(num(1)), strings.Join(f[2:], " ")
 	case "pause": // pause All|In|Out
 		w.svc.Pause = fleet.Pause(arg(1))
 	case "blocked": // blocked WHY...

@@ -62,8 +62,8 @@ func (z *sizer) metrics() []fleet.Metric {
 	return ms
 }
 
-// reactive is what each metric, and the latency, asks for; floors is what the other parts ask for.
-func (z *sizer) reactive(floors int32) []Part {
+// reactive is what the tide as it runs and each metric ask for; the latency speaks after all others.
+func (z *sizer) reactive() []Part {
 	var parts []Part
 	if part, ok := z.nowcastPart(); ok {
 		parts = append(parts, part)
@@ -74,15 +74,6 @@ func (z *sizer) reactive(floors int32) []Part {
 		} else {
 			parts = append(parts, z.valuePart(m))
 		}
-	}
-	if z.svc.SLO.LatencyLimit > 0 {
-		explained := floors
-		for _, p := range parts {
-			if p.Replicas.OK {
-				explained = max(explained, p.Replicas.Value)
-			}
-		}
-		parts = append(parts, z.latencyPart(explained))
 	}
 	return parts
 }
@@ -198,8 +189,11 @@ const (
 )
 
 // latencyPart asks for more replicas in proportion, while the measured latency is above its limit. It is bounded by what the load itself
-// explains, so that a slow dependency cannot drive a service to its maximum.
-func (z *sizer) latencyPart(explained int32) Part {
+// explains, in replicas, so that a slow dependency cannot drive a service to its maximum. False where no latency is its service level.
+func (z *sizer) latencyPart(explained int32) (Part, bool) {
+	if z.svc.SLO.LatencyLimit <= 0 {
+		return Part{}, false
+	}
 	part := Part{Name: "reactive:latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
@@ -208,18 +202,18 @@ func (z *sizer) latencyPart(explained int32) Part {
 		if z.load.Value == 0 {
 			part.Detail = "no requests, so no latency"
 		}
-		return part
+		return part, true
 	}
 	if z.unmeasured() {
 		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "nothing measures it, so CPU sizes the service"
-		return part
+		return part, true
 	}
 	if how != fresh {
 		z.miss("latency")
 	}
 	if how == absent {
 		part.Detail = "no latency measured"
-		return part
+		return part, true
 	}
 	ratio := float64(k.Value) / float64(limit)
 	part.Detail = fmt.Sprintf("latency %s, limit %s", k.Value.Round(time.Millisecond), limit)
@@ -231,5 +225,5 @@ func (z *sizer) latencyPart(explained int32) Part {
 		n = min(max(z.current, ceil(float64(z.svc.Ready())*min(ratio, d.LatencyFactor))), most)
 	}
 	part.Replicas = fleet.KnownAt(n, z.now)
-	return part
+	return part, true
 }

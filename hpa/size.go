@@ -1,6 +1,7 @@
 package hpa
 
 import (
+	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -30,6 +31,9 @@ type sizer struct {
 	// unforeseen says that the forecast's skill has been lost for longer than it is waited for; known once the forecast was judged.
 	unforeseen bool
 
+	// within are the bounds that others set.
+	within Bounds
+
 	// current is spec.replicas; held is the number that Springtide itself writes: spec.replicas too, or the HPA's minReplicas.
 	current, held int32
 	// missing are the signals that a scale-in lacks, notes the clauses that the reason ends with.
@@ -40,9 +44,6 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	z := &sizer{svc: svc, p: p, t: t, live: live, now: now, o: o.resolved(svc, live.Window), quantile: svc.Quantile}
 	if !(z.quantile > 0 && z.quantile < 1) {
 		z.quantile = 0.95
-	}
-	if o.Quantile > 0 {
-		z.quantile = min(z.quantile, o.Quantile)
 	}
 	z.util = z.o.Defaults.utilisation(svc)
 	z.capacity, z.capacityKnown = capacity(svc, p, z.util)
@@ -75,56 +76,98 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 // reactive parts in that floor, usage within tolerance would raise it to what the HPA runs, and the HPA could never come down.
 func (z *sizer) floorOnly() bool { return z.svc.Actuation == fleet.ByHPAFloor }
 
-// Size decides how many replicas one service should have now, and what it will ask for over the coming day. The service's Mode is not
-// judged here: a service that is only observed is sized like any other, and the planner withholds the action.
-//
-// For a service under HPAFloor, Replicas is the floor to set and Wanted the demand with the reactive parts.
-func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, now time.Time, o Options) Target {
+// Demand is what one service asks for by its own signals, now and over the coming day. It is made once a cycle and never changes; what others have to
+// say to it comes as [Bounds].
+type Demand struct {
+	z *sizer
+	// target is what no bound changes, floors and reactive are the parts but for the call chain's, the minimum and the latency's.
+	target           Target
+	floors, reactive []Part
+}
+
+// Ask finds what one service asks for. The service's Mode is not judged here: a service that is only observed is sized like any other, and the planner
+// withholds the action.
+func Ask(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, now time.Time, o Options) *Demand {
 	z := newSizer(svc, &p, &t, &live, now, o)
-	tg := Target{Service: svc.ID, Current: z.current, Floor: z.current, AheadStep: z.o.Defaults.AheadStep, Ahead: z.ahead()}
+	d := z.ask()
+	d.target.Ahead = z.ahead()
+	if d.target.DataFresh {
+		d.target.Likely = z.likely(d.target.Ahead)
+	}
+	return d
+}
+
+// Median is the demand of now if the tide comes as its median has it, without the day ahead: what lies above it is insurance.
+func (d *Demand) Median() *Demand {
+	z := *d.z
+	z.quantile, z.missing, z.notes = min(z.quantile, 0.5), nil, nil
+	if !z.svc.Desired.OK {
+		z.miss("replicas")
+	}
+	return z.ask()
+}
+
+// ask finds what is asked for now.
+func (z *sizer) ask() *Demand {
+	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.current, Floor: z.current, AheadStep: z.o.Defaults.AheadStep}}
+	tg := &d.target
 	if z.capacityKnown {
 		tg.CapacityPerReplica = z.capacity
 	}
-
 	tide := z.forecastPart()
 	if tide.Replicas.OK {
 		tg.Floor = tide.Replicas.Value
 	}
-	tg.Parts = append(tg.Parts, tide)
+	d.floors = append(d.floors, tide)
 	if part, ok := z.festivalPart(); ok {
-		tg.Parts = append(tg.Parts, part)
+		d.floors = append(d.floors, part)
 	}
-	tg.Parts = append(tg.Parts, z.windowParts()...)
-	tg.Demand = z.chainLoad(tg.Parts)
-	if o.Link > 0 {
-		tg.Parts = append(tg.Parts, Part{Name: "link:" + svc.LinkGroup, Replicas: fleet.KnownAt(o.Link, now), Detail: o.LinkWhy})
-	}
-	floors := max(most(tg.Parts), svc.Min, 0)
-
+	d.floors = append(d.floors, z.windowParts()...)
+	tg.Demand = z.chainLoad(d.floors)
 	if z.number(z.load) != fresh {
 		z.miss("load")
 	}
-	reactive := z.reactive(floors)
-	tg.Parts = append(tg.Parts, reactive...)
-	tg.Parts = append(tg.Parts, Part{Name: "minimum", Replicas: fleet.KnownAt(max(0, svc.Min), now), Detail: "the service's own bound"})
-
-	tg.Wanted = max(floors, most(reactive))
+	d.reactive = z.reactive()
+	z.latencyPart(0) // for what it misses: what it asks for hangs on the bounds
 	tg.Missing, tg.DataFresh = z.missing, len(z.missing) == 0
-	if tg.DataFresh {
-		tg.Likely = z.likely(tg.Ahead)
-	}
 	tg.Unmeasured = z.unmeasured()
 	tg.LiveAlone = z.unforeseen && z.onlyForecast()
 	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
 	}
-	tg.Unconfirmed = live.Unconfirmed
-	for _, u := range live.Unconfirmed {
+	tg.Unconfirmed = z.live.Unconfirmed
+	for _, u := range z.live.Unconfirmed {
 		z.note("not believed: %s", u)
 	}
-	z.decide(&tg, floors, most(reactive))
+	return d
+}
+
+// Within decides how many replicas the service should have now, within the bounds that others set. For a service under HPAFloor, Replicas is the floor to
+// set and Wanted the demand with the reactive parts.
+func (d *Demand) Within(b Bounds) Target {
+	z, tg := *d.z, d.target
+	z.within, z.notes = b, slices.Clip(z.notes)
+	tg.Parts = slices.Grow(slices.Clone(d.floors), len(d.reactive)+3)
+	if b.Link > 0 {
+		tg.Parts = append(tg.Parts, Part{Name: "link:" + z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now), Detail: b.LinkWhy})
+	}
+	floors := max(most(tg.Parts), z.svc.Min, 0)
+	reactive := most(d.reactive)
+	tg.Parts = append(tg.Parts, d.reactive...)
+	if latency, ok := z.latencyPart(max(floors, reactive)); ok {
+		reactive = max(reactive, most([]Part{latency}))
+		tg.Parts = append(tg.Parts, latency)
+	}
+	tg.Parts = append(tg.Parts, Part{Name: "minimum", Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now), Detail: "the service's own bound"})
+	tg.Wanted = max(floors, reactive)
+	z.decide(&tg, floors, reactive)
 	tg.Reason = z.reason(&tg)
 	return tg
+}
+
+// Size is the demand of a service within bounds.
+func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, now time.Time, o Options, b Bounds) Target {
+	return Ask(svc, p, t, live, now, o).Within(b)
 }
 
 // most is the largest known ask of some parts.

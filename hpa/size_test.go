@@ -2,6 +2,7 @@ package hpa
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -242,20 +243,20 @@ func TestRateBoundsTheReactivePartsAlone(t *testing.T) {
 func TestQuotaCutsGrowthAlone(t *testing.T) {
 	w := calm(8)
 	w.tide(500)
-	w.o.Quota, w.o.QuotaWhy = 12, "tenant shop has 12 cores left"
+	w.within.Quota, w.within.QuotaWhy = 12, "tenant shop has 12 cores left"
 	tg := w.size()
 	if tg.Replicas != 12 || tg.Limited != LimitedQuota || !strings.Contains(tg.Reason, "cut to 12 by quota (tenant shop has 12 cores left)") {
 		t.Errorf("replicas %d limited %q: %s", tg.Replicas, tg.Limited, tg.Reason)
 	}
-	w.o.Quota = 5
+	w.within.Quota = 5
 	if tg := w.size(); tg.Replicas != 8 || tg.Limited != LimitedQuota {
 		t.Errorf("replicas %d, want 8: a quota below what runs stops growth and takes nothing", tg.Replicas)
 	}
-	if tg := func() Target { v := falling(8, 4); v.o.Quota = 3; return v.size() }(); tg.Replicas != 4 || tg.Limited != "" {
+	if tg := func() Target { v := falling(8, 4); v.within.Quota = 3; return v.size() }(); tg.Replicas != 4 || tg.Limited != "" {
 		t.Errorf("replicas %d, want a scale-in to go as far as it is proven and no further: %s", tg.Replicas, tg.Reason)
 	}
 	w.svc.Desired.Value, w.svc.Min = 1, 3
-	w.o.Quota = 2
+	w.within.Quota = 2
 	if tg := w.size(); tg.Replicas != 3 {
 		t.Errorf("replicas %d, want the minimum 3 over the quota: %s", tg.Replicas, tg.Reason)
 	}
@@ -375,18 +376,18 @@ func TestAhead(t *testing.T) {
 func TestRoomCutsInsurance(t *testing.T) {
 	w := calm(8)
 	w.tide(500)
-	w.o.Room, w.o.RoomWhy = 12, "pool online is full"
+	w.within.Room, w.within.RoomWhy = 12, "pool online is full"
 	if tg := w.size(); tg.Replicas != 12 || tg.Wanted != 20 || tg.Limited != LimitedRoom || !strings.Contains(tg.Reason, "cut to 12, as pool online is full") {
 		t.Errorf("replicas %d wanted %d limited %q: %s", tg.Replicas, tg.Wanted, tg.Limited, tg.Reason)
 	}
 	v := falling(8, 7)
-	v.o.Room = 4
+	v.within.Room = 4
 	if tg := v.size(); tg.Replicas == 4 || tg.Held != "" && tg.Held != HeldStabilisation {
 		t.Errorf("replicas %d (held %q), want no more than the window has agreed to: %s", tg.Replicas, tg.Held, tg.Reason)
 	}
 	v = falling(8, 7)
 	v.live.Load = fleet.Known[float64]{}
-	v.o.Room = 4
+	v.within.Room = 4
 	if tg := v.size(); tg.Replicas != 8 || tg.Held != HeldStale {
 		t.Errorf("replicas %d (held %q) without a signal, want 8: %s", tg.Replicas, tg.Held, tg.Reason)
 	}
@@ -396,18 +397,41 @@ func TestRoomCutsInsurance(t *testing.T) {
 	}
 }
 
-// A quantile that a caller states lowers the service's own and never raises it.
-func TestStatedQuantile(t *testing.T) {
+// The median of a demand is never above what the service's own quantile asks for, and lacks the day ahead.
+func TestMedian(t *testing.T) {
 	w := calm(8)
 	w.tide(500)
 	for i := range w.t.Paths[0] {
 		w.t.Paths[0][i] /= 2
 	}
-	own := w.size().Wanted
-	w.o.Quantile = 0.5
-	median := w.size().Wanted
-	w.o.Quantile = 0.999
-	if above := w.size().Wanted; median >= own || above != own {
-		t.Errorf("%d replicas at the median, %d at 0.999, %d of its own", median, above, own)
+	d := Ask(&w.svc, w.p, w.t, w.live, w.now, w.o)
+	own, median := d.Within(Bounds{}), d.Median().Within(Bounds{})
+	if median.Wanted >= own.Wanted || len(median.Ahead) != 0 || len(own.Ahead) == 0 {
+		t.Errorf("%d replicas at the median, %d of its own", median.Wanted, own.Wanted)
+	}
+	if again := d.Within(Bounds{}); again.Reason != own.Reason || again.Replicas != own.Replicas {
+		t.Errorf("a demand changed by its median: %s, then %s", own.Reason, again.Reason)
+	}
+	w.svc.Quantile = 0.4
+	d = Ask(&w.svc, w.p, w.t, w.live, w.now, w.o)
+	if own, median := d.Within(Bounds{}), d.Median().Within(Bounds{}); median.Wanted != own.Wanted {
+		t.Errorf("sized at p40: the median asks for %d, it for %d", median.Wanted, own.Wanted)
+	}
+}
+
+// Bounds change neither a demand nor each other: within the same ones it is the same target, whatever came before.
+func TestBoundsLeaveTheDemand(t *testing.T) {
+	w := calm(8)
+	w.latency(400 * time.Millisecond)
+	d := Ask(&w.svc, w.p, w.t, w.live, w.now, w.o)
+	bounds := []Bounds{{}, {Link: 30, LinkWhy: "shop/web demands 700"}, {Room: 9, RoomWhy: "pool online is full"}, {Quota: 9}, {Quota: 5, Drain: 5, QuotaWhy: "q"}, {Link: 30, Room: 12, Quota: 9}}
+	var first []Target
+	for _, b := range bounds {
+		first = append(first, d.Within(b))
+	}
+	for i, b := range bounds {
+		if fresh := Size(&w.svc, w.p, w.t, w.live, w.now, w.o, b); !reflect.DeepEqual(d.Within(b), fresh) || !reflect.DeepEqual(first[i], fresh) {
+			t.Errorf("%+v: %s, then %s, anew %s", b, first[i].Reason, d.Within(b).Reason, fresh.Reason)
+		}
 	}
 }

@@ -83,7 +83,7 @@ func TestPlanned(t *testing.T) {
 func TestDrain(t *testing.T) {
 	w := calm(8)
 	w.tide(200)
-	w.o.Drain, w.o.QuotaWhy = 5, "quota shop had to give back 3 cores"
+	w.within.Drain, w.within.QuotaWhy = 5, "quota shop had to give back 3 cores"
 	if tg := w.size(); tg.Replicas != 5 || tg.Limited != LimitedQuota || tg.Held != "" {
 		t.Errorf("%d replicas (limited %q, held %q): %s", tg.Replicas, tg.Limited, tg.Held, tg.Reason)
 	}

@@ -37,9 +37,6 @@ type Input struct {
 	// Shares keeps how quotas were divided ahead from one plan to the next; nil keeps nothing.
 	Shares  *quota.Memo
 	Options Options
-
-	// told is what services were sized with in this plan beside their own: by their call chain, their quota, their pool.
-	told map[fleet.ServiceID]hpa.Options
 }
 
 // Begun is a loan that was begun of a pool's parcel.

@@ -1161,7 +1161,7 @@ type onNode struct {
 // forTest prepares a maker for its jobs alone.
 func (m *maker) forTest() *staffing {
 	*m = *newMaker(m.in)
-	m.plan.Targets, m.plan.Division, m.tenants, _ = size(m.in, m.room)
+	m.size()
 	return m.newStaffing()
 }
 

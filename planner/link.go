@@ -91,13 +91,13 @@ func LearnLinks(s *fleet.Snapshot, portraits map[fleet.ServiceID]portrait.Portra
 
 // link raises the members of link groups to what the one that demands most implies for the others, and says by which link. It never lowers a
 // target, and what it raises raises nobody in turn: only what members see of their own load counts.
-func (in *Input) link(targets []hpa.Target) (views []LinkView, linked []chain) {
-	s := in.Snapshot
+func (z *sizing) link(in *Input) (views []LinkView, linked []chain) {
+	s, targets := in.Snapshot, z.targets
 	names, members := linkGroups(s)
 	for _, name := range names {
 		v := LinkView{Group: name}
 		for _, c := range in.chains(targets, members[name]) {
-			v.Raised = append(v.Raised, c.raise(in, targets)...)
+			v.Raised = append(v.Raised, c.raise(in, z)...)
 			linked = append(linked, c)
 		}
 		slices.Sort(v.Raised)
@@ -172,7 +172,8 @@ func (in *Input) chains(targets []hpa.Target, members []int) []chain {
 }
 
 // raise brings the members up to the chain's demand, now and in the day ahead.
-func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID) {
+func (c *chain) raise(in *Input, z *sizing) (raised []fleet.ServiceID) {
+	targets := z.targets
 	lead, most := -1, 0.0
 	for k, i := range c.members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]
@@ -201,8 +202,8 @@ func (c *chain) raise(in *Input, targets []hpa.Target) (raised []fleet.ServiceID
 		if i == lead || n <= t.Wanted {
 			continue
 		}
-		in.sizeAgain(svc, t, func(o *hpa.Options) {
-			o.Link, o.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, from, chainFigure(t, most*c.weights[k]))
+		z.bind(i, func(b *hpa.Bounds) {
+			b.Link, b.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, from, chainFigure(t, most*c.weights[k]))
 		})
 		raised = append(raised, svc.ID)
 	}

@@ -378,7 +378,9 @@ func TestPropertyLinksOfNextWeek(t *testing.T) {
 			w.tenant("shop", "shop", 100)
 			in := w.input()
 			in.Links = ratios(w, weights)
-			_, _, tenants, _ := size(&in, fleet.OccupancyOf(in.Snapshot))
+			m := newMaker(&in)
+			m.size()
+			tenants := m.tenants
 			var out []fleet.Resources
 			for k, r := range tenants.input.Wants[0].Ahead {
 				if tenants.input.Ahead[k].Sub(t0)%time.Hour == 0 {

@@ -13,7 +13,7 @@ import (
 // Make decides one cycle.
 func Make(in Input) Plan {
 	m := newMaker(&in)
-	m.plan.Targets, m.plan.Division, m.tenants, m.plan.Links = size(&in, m.room)
+	m.size()
 	m.squeeze()
 	m.bottlenecks()
 	m.scales()
@@ -39,6 +39,8 @@ func Make(in Input) Plan {
 type maker struct {
 	in   *Input
 	plan Plan
+	// sizing is what services ask for, and the bounds of it so far.
+	sizing *sizing
 	// room is who is on each machine; fillers are the pods that hold room, by the name of the machine.
 	room    *fleet.Occupancy
 	fillers map[string][]*fleet.Pod

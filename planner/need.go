@@ -29,6 +29,7 @@ type ledger struct {
 
 // sized is one service of the pool with its target.
 type sized struct {
+	index  int // in the snapshot, and in the plan's targets
 	svc    *fleet.Service
 	target *hpa.Target
 	pods   int // that exist and do not leave
@@ -56,7 +57,7 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
 			t := &m.plan.Targets[i]
-			v := &sized{svc: svc, target: t, pods: svc.Standing()}
+			v := &sized{index: i, svc: svc, target: t, pods: svc.Standing()}
 			if !t.DataFresh {
 				v.worst = v.imputed(in.Portraits[svc.ID].Peak)
 			}

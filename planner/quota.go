@@ -235,11 +235,12 @@ func classesOf(ts []fleet.Tenant) []fleet.ParcelClass {
 // bound sizes a tenant's services again where its share binds them: growth is cut while they wish for more than the limit, each to the
 // same part of its growth; and what other online services wait for is brought down once its notice is over, from each in proportion to what
 // it runs above its minimum.
-func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
+func (t *tenants) bound(z *sizing, share *quota.Share) {
 	if !share.Due.IsZero() {
-		t.drain(targets, share)
+		t.drain(z, share)
 		return
 	}
+	targets := z.targets
 	var want, now fleet.Resources
 	var growing []int
 	for _, i := range t.services[share.Tenant] {
@@ -262,8 +263,8 @@ func (t *tenants) bound(targets []hpa.Target, share *quota.Share) {
 	grants := apportion(limit.Sub(now).Floor(), asks)
 	for k, i := range growing {
 		most := targets[i].Current + grants[k]
-		t.in.sizeAgain(&t.in.Snapshot.Services[i], &targets[i], func(o *hpa.Options) {
-			o.Quota, o.QuotaWhy = max(most, 1), fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)
+		z.bind(i, func(b *hpa.Bounds) {
+			b.Quota, b.QuotaWhy = max(most, 1), fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)
 		})
 	}
 }
@@ -303,7 +304,8 @@ func apportion(room fleet.Resources, asks []ask) []int32 {
 
 // drain brings a tenant's services down by what is due, less what is on its way out already: pods hold their room until they are gone. Replicas
 // that found no machine hold none, and go first: they would take what is given back.
-func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
+func (t *tenants) drain(z *sizing, share *quota.Share) {
+	targets := z.targets
 	var above fleet.Resources
 	stays := t.other[share.Tenant]
 	list := t.services[share.Tenant]
@@ -324,9 +326,9 @@ func (t *tenants) drain(targets []hpa.Target, share *quota.Share) {
 			continue
 		}
 		t.owing[i] = true
-		t.in.sizeAgain(svc, &targets[i], func(o *hpa.Options) {
-			o.Quota, o.Drain = max(most, 1), max(most, 1)
-			o.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
+		z.bind(i, func(b *hpa.Bounds) {
+			b.Quota, b.Drain = max(most, 1), max(most, 1)
+			b.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
 		})
 	}
 }

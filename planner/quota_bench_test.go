@@ -22,7 +22,7 @@ func BenchmarkTenants(b *testing.B) {
 	}
 	in := w.input()
 	room := fleet.OccupancyOf(in.Snapshot)
-	targets, _, _, _ := size(&in, room)
+	targets := in.demands().targets
 	b.ResetTimer()
 	for b.Loop() {
 		quota.Divide(in.tenants(room, targets, nil).input)

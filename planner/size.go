@@ -1,43 +1,50 @@
 package planner
 
 import (
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/quota"
 )
 
-// size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
-// what there is to divide, and what a link group asks of its members is such a wish; those of a tenant that wishes for more than it may have are sized again under its limit.
-func size(in *Input, room *fleet.Occupancy) ([]hpa.Target, quota.Division, *tenants, []LinkView) {
-	s := in.Snapshot
-	targets := make([]hpa.Target, len(s.Services))
-	for i := range s.Services {
-		targets[i] = in.sizeOne(&s.Services[i], hpa.Options{})
-	}
-	in.told = map[fleet.ServiceID]hpa.Options{}
-	links, linked := in.link(targets)
-	t := in.tenants(room, targets, linked)
-	division := quota.Divide(t.input)
-	for i := range division.Shares {
-		t.bound(targets, &division.Shares[i])
-	}
-	return targets, division, t, links
+// sizing is what services ask for and what becomes of it, in the order of the snapshot. Demands are made once a plan. What others have to say to
+// one is a bound, and bounds come in one order: call chains, quotas, the room of the pool.
+type sizing struct {
+	demands []*hpa.Demand
+	bounds  []hpa.Bounds
+	targets []hpa.Target
 }
 
-// sizeAgain sizes a service with one thing more to go by than it was sized with before in this plan. What it asks for in the day ahead stays.
-func (in *Input) sizeAgain(svc *fleet.Service, t *hpa.Target, more func(*hpa.Options)) {
-	o := in.told[svc.ID]
-	more(&o)
-	in.told[svc.ID] = o
+// bind adds to the bounds of a service. What it asks for in the day ahead stays as its chain has it.
+func (z *sizing) bind(i int, more func(*hpa.Bounds)) {
+	more(&z.bounds[i])
+	t := &z.targets[i]
 	ahead, likely := t.Ahead, t.Likely
-	*t = in.sizeOne(svc, o)
+	*t = z.demands[i].Within(z.bounds[i])
 	t.Ahead, t.Likely = ahead, likely
 }
 
-// sizeOne sizes a service; o says no more than what its call chain, its quota and its pool have to say to it.
-func (in *Input) sizeOne(svc *fleet.Service, o hpa.Options) hpa.Target {
+// size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
+// what there is to divide, and what a link group asks of its members is such a wish; those of a tenant that wishes for more than it may have are
+// bound by its limit.
+func (m *maker) size() {
+	m.sizing = m.in.demands()
+	links, linked := m.sizing.link(m.in)
+	m.tenants = m.in.tenants(m.room, m.sizing.targets, linked)
+	m.plan.Division = quota.Divide(m.tenants.input)
+	for i := range m.plan.Division.Shares {
+		m.tenants.bound(m.sizing, &m.plan.Division.Shares[i])
+	}
+	m.plan.Targets, m.plan.Links = m.sizing.targets, links
+}
+
+// demands asks each service once.
+func (in *Input) demands() *sizing {
 	s := in.Snapshot
-	o.History, o.Festivals = in.History[svc.ID], s.Festivals
-	o.WatchedSince, o.Window, o.Defaults = s.WatchedSince, in.Options.Window, hpa.Defaults{Cycle: in.Options.Interval}
-	return hpa.Size(svc, in.Portraits[svc.ID], in.Tides[svc.ID], in.Live[svc.ID], s.At, o)
+	z := &sizing{make([]*hpa.Demand, len(s.Services)), make([]hpa.Bounds, len(s.Services)), make([]hpa.Target, len(s.Services))}
+	for i := range s.Services {
+		id := s.Services[i].ID
+		z.demands[i] = hpa.Ask(&s.Services[i], in.Portraits[id], in.Tides[id], in.Live[id], s.At, hpa.Options{History: in.History[id], Festivals: s.Festivals,
+			WatchedSince: s.WatchedSince, Window: in.Options.Window, Defaults: hpa.Defaults{Cycle: in.Options.Interval}})
+		z.targets[i] = z.demands[i].Within(hpa.Bounds{})
+	}
+	return z
 }

@@ -34,9 +34,7 @@ func (m *maker) squeezePool(l *ledger) {
 	for k, v := range l.services {
 		medians[k] = v.takes(v.target)
 		if v.insured() {
-			o := m.in.told[v.svc.ID]
-			o.Quantile = 0.5
-			t := m.in.sizeOne(v.svc, o)
+			t := m.sizing.demands[v.index].Median().Within(m.sizing.bounds[v.index])
 			medians[k] = min(medians[k], v.takes(&t))
 		}
 		least = least.Add(l.holds(v, medians[k]))
@@ -47,9 +45,9 @@ func (m *maker) squeezePool(l *ledger) {
 		if insurance <= 0 {
 			continue
 		}
-		m.in.sizeAgain(v.svc, v.target, func(o *hpa.Options) {
-			o.Room = max(medians[k]+int32(part*float64(insurance)), 1)
-			o.RoomWhy = fmt.Sprintf("pool %s has room for %.0f%% of what its services ask for beyond the medians of their tides", l.pool.ID, 100*part)
+		m.sizing.bind(v.index, func(b *hpa.Bounds) {
+			b.Room = max(medians[k]+int32(part*float64(insurance)), 1)
+			b.RoomWhy = fmt.Sprintf("pool %s has room for %.0f%% of what its services ask for beyond the medians of their tides", l.pool.ID, 100*part)
 		})
 	}
 }
