@@ -1,7 +1,6 @@
 package hpa
 
 import (
-	"math"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -38,9 +37,13 @@ func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[flee
 		t, p := tides[svc.ID], portraits[svc.ID]
 		o := Options{Festivals: []fleet.Festival{plan}}
 		o.Defaults.AheadFor = time.Duration(len(rows)+1) * time.Hour
-		z := newSizer(svc, &p, &t, &Live{}, start, o)
+		with := newSizer(svc, &p, &t, &Live{}, start, o)
+		without := *with
+		without.t, without.lifts = &t, nil // as it was made, days of the calendar and all
+		plain, lifted := without.along(with.quantile, 1), with.along(with.quantile, 1)
 		for j := range rows {
-			z.hour(&rows[j], &t)
+			from := time.Duration(j) * time.Hour
+			rows[j].add(svc, plain.most(from, from+time.Hour), lifted.most(from, from+time.Hour))
 		}
 	}
 	for i := range rows {
@@ -49,68 +52,17 @@ func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[flee
 	return rows
 }
 
-// hour adds one service's demand to a row. t is its tide as it was made, days of the calendar and all: so it would be without the plan.
-func (z *sizer) hour(row *HourRow, t *forecast.Tide) {
-	from, to := row.From, row.From.Add(time.Hour)
-	own, lifts := z.t, z.lifts
-	defer func() { z.t, z.lifts = own, lifts }()
-	tide, assumed := covering(*t, from, to)
-	if assumed {
-		row.Assumed = append(row.Assumed, z.svc.ID)
+// add is a service's hour without the plan and with it.
+func (row *HourRow) add(svc *fleet.Service, without, with stretch) {
+	if with.assumed {
+		row.Assumed = append(row.Assumed, svc.ID)
 	}
-	z.t, z.lifts = &tide, nil
-	without := z.demand(from, to)
-	z.t = planned(&tide, lifts)
-	with := z.demand(from, to)
-	for i := range lifts {
-		l := &lifts[i]
-		asked, load := l.ask(z, from, to)
-		if math.IsNaN(load) && l.meets(from, to) && l.factor > 0 {
-			// Without a tide the factor multiplies what stands in for it.
-			asked = max(asked, ceil(l.factor*float64(without)))
-		}
-		with = max(with, asked)
+	if with.cut {
+		row.Cut = append(row.Cut, svc.ID)
 	}
-	if b := z.bounds(from, to); with > b.most {
-		with = b.most
-		row.Cut = append(row.Cut, z.svc.ID)
-	}
-	one := z.svc.Request.OnePod()
-	row.ReplicasWithout += int64(without)
-	row.ReplicasWith += int64(with)
-	row.Without = row.Without.Add(one.Times(int64(without)))
-	row.With = row.With.Add(one.Times(int64(with)))
-}
-
-// covering moves a tide by whole days, or by whole weeks where it spans one, until it covers [from, to); it reports whether it had to, or
-// could not. A festival is planned weeks ahead, and a tide reaches a day or two.
-func covering(t forecast.Tide, from, to time.Time) (forecast.Tide, bool) {
-	if t.Step <= 0 || len(t.Paths) == 0 {
-		return t, true
-	}
-	length := time.Duration(len(t.Paths[0])) * t.Step
-	end := t.Start.Add(length)
-	if !from.Before(t.Start) && !to.After(end) {
-		return t, false
-	}
-	period := 24 * time.Hour
-	if length >= 7*period {
-		period *= 7
-	}
-	late := to.Sub(end)
-	if from.Before(t.Start) {
-		late = from.Sub(t.Start)
-	}
-	// Days of a calendar do not move with it.
-	if t.Ordinary != nil {
-		t.Paths = t.Ordinary
-	}
-	n := late / period
-	if late > 0 && late%period != 0 {
-		n++
-	} else if late < 0 && late%period != 0 {
-		n--
-	}
-	t.Start = t.Start.Add(n * period)
-	return t, true
+	one := svc.Request.OnePod()
+	row.ReplicasWithout += int64(without.replicas)
+	row.ReplicasWith += int64(with.replicas)
+	row.Without = row.Without.Add(one.Times(int64(without.replicas)))
+	row.With = row.With.Add(one.Times(int64(with.replicas)))
 }

@@ -159,8 +159,8 @@ type lift struct {
 	span
 }
 
-// lifts collects the approved lifts of a service that are not over, clipped to their festival.
-func lifts(festivals []fleet.Festival, svc fleet.ServiceID) []lift {
+// lifts collects the approved lifts of a service that are in force within a time, clipped to their festival.
+func lifts(festivals []fleet.Festival, svc fleet.ServiceID, within span) []lift {
 	var out []lift
 	for i := range festivals {
 		f := &festivals[i]
@@ -168,7 +168,9 @@ func lifts(festivals []fleet.Festival, svc fleet.ServiceID) []lift {
 			if !f.Approved || l.Service != svc {
 				continue
 			}
-			out = append(out, liftOf(f, l))
+			if x := liftOf(f, l); x.meets(within.start, within.end) {
+				out = append(out, x)
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b lift) int {
@@ -205,34 +207,16 @@ func planned(t *forecast.Tide, lifts []lift) *forecast.Tide {
 	return &out
 }
 
-// ask is what a lift asks for at any time in [from, to): its floor, and its factor × the tide where they overlap.
-func (l *lift) ask(z *sizer, from, to time.Time) (n int32, load float64) {
-	if !l.meets(from, to) {
-		return 0, math.NaN()
-	}
-	if l.start.After(from) {
-		from = l.start
-	}
-	if l.end.Before(to) {
-		to = l.end
-	}
-	n = l.floor
-	load = l.factor * z.t.Max(from, to.Add(-1), z.quantile)
-	if k := z.replicasFor(load); k.OK {
-		n = max(n, k.Value)
-	}
-	return n, load
-}
-
 // festivalPart is the floor of the approved festivals in force within the lead; false while there is none.
 func (z *sizer) festivalPart() (Part, bool) {
 	part, any := Part{Name: "festival"}, false
+	path := z.along(z.quantile, 1)
 	for i := range z.lifts {
 		l := &z.lifts[i]
 		if !l.meets(z.now, z.now.Add(z.lead)) {
 			continue
 		}
-		n, load := l.ask(z, z.now, z.now.Add(z.lead))
+		n, load := path.lift(l, 0, z.lead)
 		if any && n <= part.Replicas.Value {
 			continue
 		}
@@ -271,22 +255,6 @@ func (z *sizer) windowParts() []Part {
 	return parts
 }
 
-// demand is the largest demand in replicas in [from, to): tide, windows, festivals and the bounds of that time.
-func (z *sizer) demand(from, to time.Time) int32 {
-	n := z.plain(z.t.Max(from, to.Add(-1), z.quantile))
-	for i := range z.levels {
-		if l := &z.levels[i]; l.within(from, to) {
-			n = max(n, l.min)
-		}
-	}
-	for i := range z.lifts {
-		asked, _ := z.lifts[i].ask(z, from, to)
-		n = max(n, asked)
-	}
-	b := z.bounds(from, to)
-	return min(max(n, b.least), b.most)
-}
-
 // plain is what a load of the tide asks for. Where the tide cannot say, the last week's peak and what runs now stand in, since an unknown
 // future must not look like free room.
 func (z *sizer) plain(load float64) int32 {
@@ -300,22 +268,13 @@ func (z *sizer) plain(load float64) int32 {
 	return n
 }
 
-// ahead is the demand of the coming day, step by step. A service without windows and lifts, which is most of them, has the same bounds all
-// day, and its tide is all there is to look at.
+// ahead is the demand of the coming day, step by step.
 func (z *sizer) ahead() []int32 {
 	d := z.o.Defaults
-	out := make([]int32, d.AheadFor/d.AheadStep)
-	if !z.hasPlan() {
-		look, b := z.t.Look(z.now, z.quantile), z.bounds(z.now, z.now)
-		for i := range out {
-			from := time.Duration(i) * d.AheadStep
-			out[i] = min(max(z.plain(look.Max(from, from+d.AheadStep-1)), b.least), b.most)
-		}
-		return out
-	}
+	path, out := z.along(z.quantile, 1), make([]int32, d.AheadFor/d.AheadStep)
 	for i := range out {
-		from := z.now.Add(time.Duration(i) * d.AheadStep)
-		out[i] = z.demand(from, from.Add(d.AheadStep))
+		from := time.Duration(i) * d.AheadStep
+		out[i] = path.most(from, from+d.AheadStep).replicas
 	}
 	return out
 }
@@ -326,7 +285,7 @@ func (z *sizer) hasPlan() bool { return len(z.levels)+len(z.lifts) > 0 }
 // likelyFor is how far ahead the likely demand is told: well over what lending looks ahead by default.
 const likelyFor = 2 * time.Hour
 
-// likely is the beginning of the demand ahead if the tide comes as its median has it, from where the load stands now. As in [Outlook], the
+// likely is the beginning of the demand ahead if the tide comes as its median has it, from where the load stands now. As in [Curve.Expected], the
 // median is raised by as much as the quantile lies above it within the lead. What an operator planned is not likely but certain, so services
 // with windows and lifts have none.
 func (z *sizer) likely(ahead []int32) []int32 {
@@ -338,12 +297,11 @@ func (z *sizer) likely(ahead []int32) []int32 {
 	if steady := z.live.Steady; z.signal == z.p.Signal && z.number(steady) == fresh {
 		margin *= max(1, min(steady.Value/now, nowcastMost))
 	}
-	look, b := z.t.Look(z.now, 0.5), z.bounds(z.now, z.now)
-	step := z.o.Defaults.AheadStep
+	step, path := z.o.Defaults.AheadStep, z.along(0.5, margin)
 	out := make([]int32, min(len(ahead), int(likelyFor/step)))
 	for i := range out {
 		from := time.Duration(i) * step
-		out[i] = min(max(z.plain(margin*look.Max(from, from+step-1)), b.least), ahead[i])
+		out[i] = min(path.most(from, from+step).replicas, ahead[i])
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 		z.load = live.Load
 	}
 	z.levels = levels(svc.Windows, now, now.Add(z.o.Defaults.AheadFor))
-	z.lifts = lifts(z.o.Festivals, svc.ID)
+	z.lifts = lifts(z.o.Festivals, svc.ID, span{now, now.Add(z.o.Defaults.AheadFor)})
 	z.t = planned(t, z.lifts)
 	z.pods = z.census()
 	z.current = svc.Desired.Value

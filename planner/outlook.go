@@ -80,13 +80,13 @@ func (out *Outlook) addPool(in *Input, room *fleet.Occupancy, pool *fleet.Pool, 
 	for _, v := range l.services {
 		svc := v.svc
 		p, t := in.Portraits[svc.ID], in.Tides[svc.ID]
-		paths := hpa.Outlook(svc, &p, &t, s.Festivals, s.At, hpa.Steps{N: daySteps, Of: quarter}, bandQuantiles)
+		curve := hpa.NewCurve(svc, &p, &t, s.Festivals, s.At, edges[weekSteps])
 		var week []int32
-		if hpa.Planned(svc, s.Festivals, edges[weekSteps]) {
-			week = hpa.Week(svc, &p, &t, s.Festivals, edges)
+		if curve.Planned() {
+			week = curve.Most(edges)
 		}
-		for b := range bands {
-			all := wholeWeek(paths[b], week)
+		for b, q := range bandQuantiles {
+			all := wholeWeek(curve.Expected(q, hpa.Steps{N: daySteps, Of: quarter}), week)
 			addTimes(asked[b], svc.Request, all)
 			addTimes(begin[b], svc.Request, windowMax(all, term))
 			addTimes(stay[b], svc.Request, windowMax(all, recall))

@@ -10,12 +10,16 @@ import (
 
 // The days ahead are sized as they will be when they have come: along the median by a forecast as sure as today's of the coming hour, which asks
 // for what the service's own quantile asks for now; windows and plans are those of the time, and the tide's last day repeats.
-func TestOutlook(t *testing.T) {
+func TestExpected(t *testing.T) {
 	w := calm(8)
 	w.tide(200, 500) // at p95; the median is a tenth lower
 	steps := Steps{N: 4 * 60, Of: 15 * time.Minute}
-	look := func(festivals ...fleet.Festival) [][]int32 {
-		return Outlook(&w.svc, &w.p, &w.t, festivals, noon, steps, []float64{0.1, 0.5, 0.95})
+	look := func(festivals ...fleet.Festival) (out [][]int32) {
+		c := NewCurve(&w.svc, &w.p, &w.t, festivals, noon, noon.Add(time.Duration(steps.N)*steps.Of))
+		for _, q := range []float64{0.1, 0.5, 0.95} {
+			out = append(out, c.Expected(q, steps))
+		}
+		return out
 	}
 	// The coming hour's p95 lies 200/180 above its median.
 	got := look()

@@ -15,6 +15,11 @@ func hours(from time.Time, n int) (edges []time.Time) {
 	return edges
 }
 
+// mostOf is the curve of a world from its first edge on.
+func mostOf(w *world, festivals []fleet.Festival, edges []time.Time) []int32 {
+	return NewCurve(&w.svc, &w.p, &w.t, festivals, edges[0], edges[len(edges)-1]).Most(edges)
+}
+
 // A week repeats the last day of the tide, and shows windows, lifts and bounds where they are.
 func TestWeek(t *testing.T) {
 	w := calm(8)
@@ -23,7 +28,7 @@ func TestWeek(t *testing.T) {
 	from := noon.AddDate(0, 0, 1)
 	festivals := []fleet.Festival{{ID: "sale", Start: from.Add(50 * time.Hour), End: from.Add(52 * time.Hour), Approved: true,
 		Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 1.5}}}}
-	got := Week(&w.svc, &w.p, &w.t, festivals, hours(from, 72))
+	got := mostOf(w, festivals, hours(from, 72))
 	for k, n := range got {
 		want := int32(20)
 		switch {
@@ -37,14 +42,14 @@ func TestWeek(t *testing.T) {
 		}
 	}
 	w.svc.Max = 25
-	if got := Week(&w.svc, &w.p, &w.t, festivals, hours(from, 72)); got[50] != 25 || got[0] != 25 {
+	if got := mostOf(w, festivals, hours(from, 72)); got[50] != 25 || got[0] != 25 {
 		t.Errorf("the maximum bounds windows and lifts: %d and %d", got[0], got[50])
 	}
 	// Without a tide last week's peak stands in, and factors multiply it.
 	w = calm(8)
 	w.svc.Max = 100
 	w.p.Peak, w.t.Paths = 300, nil
-	if got := Week(&w.svc, &w.p, &w.t, festivals, hours(from, 72)); got[10] != 12 || got[50] != 18 {
+	if got := mostOf(w, festivals, hours(from, 72)); got[10] != 12 || got[50] != 18 {
 		t.Errorf("%d and %d replicas, want the peak's 12 and a half more", got[10], got[50])
 	}
 }
@@ -60,7 +65,7 @@ func TestWeekInUnequalSteps(t *testing.T) {
 			edges = append(edges, noon.AddDate(0, 0, day).Add(minutes*time.Minute))
 		}
 	}
-	for k, n := range Week(&w.svc, &w.p, &w.t, nil, edges) {
+	for k, n := range mostOf(w, nil, edges) {
 		if want := []int32{20, 30, 30, 20, 20}[k%5]; n != want {
 			t.Errorf("from %s: %d replicas, want %d", edges[k], n, want)
 		}
@@ -70,11 +75,15 @@ func TestWeekInUnequalSteps(t *testing.T) {
 func TestPlanned(t *testing.T) {
 	w := calm(8)
 	sale := []fleet.Festival{{ID: "sale", Start: noon.Add(time.Hour), End: noon.Add(2 * time.Hour), Approved: true, Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 2}}}}
-	if Planned(&w.svc, nil, noon.AddDate(0, 0, 7)) || Planned(&w.svc, sale, noon) || !Planned(&w.svc, sale, noon.AddDate(0, 0, 7)) {
-		t.Error("a plan counts where it begins in time")
+	planned := func(festivals []fleet.Festival, from, until time.Time) bool {
+		return NewCurve(&w.svc, &w.p, &w.t, festivals, from, until).Planned()
+	}
+	week := noon.AddDate(0, 0, 7)
+	if planned(nil, noon, week) || planned(sale, noon, noon.Add(time.Minute)) || planned(sale, noon.Add(3*time.Hour), week) || !planned(sale, noon, week) {
+		t.Error("a plan counts where it is in force in time")
 	}
 	w.svc.Windows = []fleet.Window{{}}
-	if !Planned(&w.svc, nil, noon) {
+	if !planned(nil, noon, week) {
 		t.Error("windows count always")
 	}
 }
