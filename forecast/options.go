@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/signal"
 )
 
 // Options tune a projection. The zero value means the defaults.
@@ -28,8 +29,6 @@ type Options struct {
 const (
 	defaultHorizon  = 24 * time.Hour
 	longestHorizon  = 14 * 24 * time.Hour
-	leastStale      = 15 * time.Minute
-	staleSteps      = 3
 	defaultMinScore = 0.5
 )
 
@@ -47,7 +46,7 @@ func (o Options) maxStale(step time.Duration) time.Duration {
 	if o.MaxStale > 0 {
 		return o.MaxStale
 	}
-	return max(leastStale, staleSteps*step)
+	return signal.StaleHistory(step)
 }
 
 func (o Options) leastScore() float64 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
 // CoresMost is the CPU, in cores, that the running pods of a service can be given: each no more than its limit, and those of one machine no more than
@@ -64,13 +65,15 @@ func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time,
 			continue
 		}
 		used += k.Value.Cores()
-		if now.Sub(k.At) <= freshFor(live.Window) {
+		if now.Sub(k.At) <= signal.FreshFor(live.Window) {
 			f.used += k.Value.Cores()
 			f.requested += svc.Pods[i].Requests.CPU.Cores()
 			f.pods++
 		}
 	}
-	could := func(load float64) bool { return !sound(load) || !(ready > 0) || p.CouldServe(load, ready, coresMost) }
+	could := func(load float64) bool {
+		return !signal.Sound(load) || !(ready > 0) || p.CouldServe(load, ready, coresMost)
+	}
 	wrong := coresMost > 0 && used > portrait.BeyondCores*coresMost
 	borne := !wrong && (f.bears(svc, p) || live.slow(svc, now) || live.queues(svc, now))
 	var u []string
@@ -133,7 +136,7 @@ const beyondCost = 1.25
 func (l *Live) queues(svc *fleet.Service, now time.Time) bool {
 	return slices.ContainsFunc(svc.Metrics, func(m fleet.Metric) bool {
 		k := l.Signals[m.Name]
-		return m.Type == fleet.MetricQuery && m.Target > 0 && k.OK && sound(k.Value) && now.Sub(k.At) <= freshFor(l.Window) &&
+		return m.Type == fleet.MetricQuery && m.Target > 0 && k.OK && signal.Sound(k.Value) && now.Sub(k.At) <= signal.FreshFor(l.Window) &&
 			k.Value > m.Target*float64(max(svc.Ready(), 1))*(1+svc.Tolerance)
 	})
 }

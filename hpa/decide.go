@@ -6,6 +6,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/reason"
+	"github.com/springtide/springtide/signal"
 )
 
 // decide brings what is wanted through rate, room, proof, stabilisation, quota, bounds and pauses, in this order: each later one is a stronger
@@ -39,9 +40,9 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	fall, fell := z.fall()
 	switch {
-	case z.p.Hold.Held():
+	case fell:
 		tg.Held = HeldFall
-		z.note("held, as the load fell faster than history since %s and no other source confirms it: check its metrics", z.p.Hold.Since.Format("15:04"))
+		z.note("held, as %s", fall)
 		return z.held, z.held
 	case z.onlyForecast() && !tg.LiveAlone:
 		tg.Held = HeldForecast
@@ -50,10 +51,6 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	case len(z.missing) > 0 && !tg.LiveAlone:
 		tg.Held = HeldStale
 		z.note("held, as a scale-in needs every signal fresh")
-		return z.held, z.held
-	case fell:
-		tg.Held = HeldFall
-		z.note("held, as %s: a fault until shown otherwise", fall)
 		return z.held, z.held
 	case z.pods.rollout:
 		tg.Held = HeldRollout
@@ -139,16 +136,19 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 
 // fall reports whether the load fell faster than its history ever did. Such a fall is taken for a fault upstream of the service, whose end brings
 // the load back at once and a storm of retries with it; it is held for as long as it stays in reach, and a stabilisation window more, with the
-// forecast as the floor all along.
+// forecast as the floor all along. What history has seen of it stands before what is live: a portrait holds a fall for as long as no other source confirms it.
 func (z *sizer) fall() (string, bool) {
-	if z.number(z.load) != fresh {
+	if z.p.Hold.Held() {
+		return fmt.Sprintf("the load fell faster than history since %s and no other source confirms it: check its metrics", z.p.Hold.Since.Format("15:04")), true
+	}
+	if z.number(z.load) != signal.Fresh {
 		return "", false // nothing measured: other proofs are missing then
 	}
 	f, fell := z.p.FallFrom(z.load.Value, z.now, z.o.Defaults.FallReach)
 	if !fell {
 		return "", false
 	}
-	return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%", f.Fell*100, ago(f.Ago), f.Explained*100), true
+	return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%: a fault until shown otherwise", f.Fell*100, ago(f.Ago), f.Explained*100), true
 }
 
 // bound applies quota and bounds. A quota cuts growth; what already runs above it stays until the division of quota has called it back with

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/signal"
 )
 
 // nowcastMost is the most by which the load of the last minutes is multiplied: more growth than that within one lead is the forecast's word,
@@ -25,7 +26,7 @@ const nowcastMost = 2
 // scale-in need not wait for: without a fresh load there is none.
 func (z *sizer) nowcastPart() (Part, bool) {
 	now, steady := z.t.At(z.now, 0.5), z.live.Steady
-	if len(z.t.Quantiles) < 2 || z.t.Signal != z.p.Signal || z.signal != z.p.Signal || z.number(steady) != fresh || !(now > 0) {
+	if len(z.t.Quantiles) < 2 || z.t.Signal != z.p.Signal || z.signal != z.p.Signal || z.number(steady) != signal.Fresh || !(now > 0) {
 		return Part{}, false
 	}
 	q := distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(z.quantile) * math.Sqrt2 / 2)

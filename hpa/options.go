@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/signal"
 )
 
 // Bounds are what others have to say to a service's demand: its call chain raises it, the room of its pool and its tenant's quota cut it, in this order.
@@ -106,8 +107,7 @@ func Standard() Defaults {
 		ShrinkPods:   2,
 		// Half of the replicas are left after 35 minutes: long enough to see latency rise and to pause the service.
 		DoubtShare: 0.1,
-		// A value may move by the fastest fall in five minutes, so an older one says nothing of now.
-		LastGood: 5 * time.Minute,
+		LastGood:   signal.LastGood,
 		// Three stabilisation windows: long enough for a scrape target to come back, short against a working day.
 		ImputeFor:    15 * time.Minute,
 		MissingShare: 0.1, // as large as the tolerance: even at no load at all they move the mean by no more
@@ -138,7 +138,7 @@ func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 		o.Defaults.Tolerance = svc.Tolerance
 	}
 	if o.MaxAge <= 0 {
-		o.MaxAge = freshFor(window)
+		o.MaxAge = signal.FreshFor(window)
 	}
 	o.Defaults.LastGood = max(o.Defaults.LastGood, 2*o.MaxAge)
 	if o.Window <= 0 {
@@ -147,13 +147,6 @@ func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 	return o
 }
 
-// freshFor is how old a sample of rates over a window may be to count as fresh.
-func freshFor(window time.Duration) time.Duration { return max(150*time.Second, window+30*time.Second) }
-
-// LateBy is how much later live rates over a window show a change than rates over a minute, which the standard figures are for. With a window of
-// four intervals, a rate is half a window late and its newest sample a quarter more.
-func LateBy(window time.Duration) time.Duration { return max(window-time.Minute, 0) * 3 / 4 }
-
 // follow lengthens what depends on how far apart live samples are.
 func (d *Defaults) follow(window time.Duration) {
 	beyond := window - time.Minute
@@ -161,7 +154,7 @@ func (d *Defaults) follow(window time.Duration) {
 		return
 	}
 	d.CPUWindow = max(d.CPUWindow, window)
-	d.Late = LateBy(window)
+	d.Late = signal.LateBy(window)
 	if beyond > time.Minute {
 		// Such a load still falls while the true one lies at its bottom: the level before the fall is looked for one span further back.
 		d.FallReach += 5 * time.Minute

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
 // UtilisationTarget is the CPU utilisation (0..1] that a service is sized for: the margin below its limit where utilisation is its
@@ -49,7 +50,7 @@ func capacity(svc *fleet.Service, p *portrait.Portrait, util float64) (float64, 
 			out, ok = m.Target, true
 		}
 	}
-	return out, ok && sound(out) && out > 0
+	return out, ok && signal.Sound(out) && out > 0
 }
 
 // replicasFor turns a load into replicas; unknown where the load or the capacity is.
@@ -62,7 +63,7 @@ func (z *sizer) replicasFor(load float64) fleet.Known[int32] {
 
 // carry is how many replicas carry a load; false where the load or the capacity is not known.
 func (z *sizer) carry(load float64) (int32, bool) {
-	if !z.capacityKnown || !sound(load) {
+	if !z.capacityKnown || !signal.Sound(load) {
 		return 0, false
 	}
 	// The epsilon keeps 36.0 / 12.0 from asking for four by a rounding error.
@@ -98,7 +99,7 @@ func (z *sizer) forecastPart() Part {
 		z.miss(SignalForecast)
 	}
 	switch {
-	case !sound(peak):
+	case !signal.Sound(peak):
 		part.Detail = "no tide"
 	case !z.capacityKnown:
 		part.Detail = fmt.Sprintf("%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric", z.amount(peak))
@@ -142,10 +143,10 @@ func (z *sizer) chainLoad(floors []Part) float64 {
 			load = max(load, float64(p.Replicas.Value)*z.capacity)
 		}
 	}
-	if z.number(z.load) == fresh && sound(z.load.Value) {
+	if z.number(z.load) == signal.Fresh && signal.Sound(z.load.Value) {
 		load = max(load, z.load.Value)
 	}
-	if !sound(load) {
+	if !signal.Sound(load) {
 		return 0
 	}
 	return load
@@ -223,7 +224,7 @@ func (z *sizer) festivalPart() (Part, bool) {
 		any = true
 		part.Replicas = fleet.KnownAt(n, z.now)
 		part.Detail = fmt.Sprintf("plan %s, floor %d", l.plan, l.floor)
-		if sound(load) && l.factor > 0 {
+		if signal.Sound(load) && l.factor > 0 {
 			part.Detail = fmt.Sprintf("plan %s, %s × the tide (%s)", l.plan, number(l.factor), z.amount(load))
 			if n == l.floor {
 				part.Detail += fmt.Sprintf(", floor %d", l.floor)
@@ -294,7 +295,7 @@ func (z *sizer) likely(ahead []int32) []int32 {
 	if z.hasPlan() || !(margin >= 1) || math.IsInf(margin, 1) || !(now > 0) {
 		return nil
 	}
-	if steady := z.live.Steady; z.signal == z.p.Signal && z.number(steady) == fresh {
+	if steady := z.live.Steady; z.signal == z.p.Signal && z.number(steady) == signal.Fresh {
 		margin *= max(1, min(steady.Value/now, nowcastMost))
 	}
 	step, path := z.o.Defaults.AheadStep, z.along(0.5, margin)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/signal"
 )
 
 // sample is one pod in the reckoning of CPU, in millicores.
@@ -84,14 +85,14 @@ func (z *sizer) count(currentOnly bool) census {
 		k := z.live.CPU[p.Name]
 		how := z.judge(k.OK && k.Value >= 0, k.At)
 		switch {
-		case how == absent && z.now.Sub(missingSince(p, k)) > z.o.Defaults.ImputeFor:
+		case how == signal.Absent && z.now.Sub(missingSince(p, k)) > z.o.Defaults.ImputeFor:
 			c.lost = append(c.lost, s)
-		case how == absent:
+		case how == signal.Absent:
 			c.missing = append(c.missing, s)
 		case z.young(p, k.At):
 			c.unready = append(c.unready, s)
 		default:
-			s.used, s.fresh = int64(k.Value), how == fresh
+			s.used, s.fresh = int64(k.Value), how == signal.Fresh
 			c.measured = append(c.measured, s)
 		}
 	}

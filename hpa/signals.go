@@ -2,43 +2,23 @@ package hpa
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
-// state is how far a sample can be used.
-type state int
-
-const (
-	absent state = iota // unknown, wrong or too old: says nothing
-	aged                // the last good value, still young: may ask for more, never for less
-	fresh
-)
-
-// judge tells how far a sample of a given time can be used; valid says that its value makes sense at all. A stamp from beyond MaxAge ahead
-// is as wrong as a negative value.
-func (z *sizer) judge(valid bool, at time.Time) state {
-	switch age := z.now.Sub(at); {
-	case !valid || age < -z.o.MaxAge:
-		return absent
-	case age <= z.o.MaxAge:
-		return fresh
-	case age <= z.o.Defaults.LastGood:
-		return aged
-	}
-	return absent
+// judge says how far a sample of a given time can be used; valid says that its value makes sense at all.
+func (z *sizer) judge(valid bool, at time.Time) signal.State {
+	return signal.Ages{Fresh: z.o.MaxAge, LastGood: z.o.Defaults.LastGood}.Judge(valid, at, z.now)
 }
 
 // number judges a known number: NaN, infinities and negative values are wrong, not small.
-func (z *sizer) number(k fleet.Known[float64]) state {
-	return z.judge(k.OK && sound(k.Value), k.At)
+func (z *sizer) number(k fleet.Known[float64]) signal.State {
+	return z.judge(k.OK && signal.Sound(k.Value), k.At)
 }
-
-func sound(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 
 // miss notes that a signal which a scale-in needs is missing or stale.
 func (z *sizer) miss(name string) {
@@ -124,25 +104,25 @@ func percentOf(share float64) int64 { return max(1, int64(share*100+1e-6)) }
 func (z *sizer) valuePart(m fleet.Metric) Part {
 	part := Part{Name: "reactive:" + m.Name}
 	k := z.live.Signals[m.Name]
-	if m.Type == fleet.MetricRequests && z.number(k) == absent && z.signal == portrait.Requests {
+	if m.Type == fleet.MetricRequests && z.number(k) == signal.Absent && z.signal == portrait.Requests {
 		k = z.live.Load
 	}
 	how := z.number(k)
-	if how != fresh {
+	if how != signal.Fresh {
 		z.miss(m.Name)
 	}
 	switch {
 	case !(m.Target > 0):
 		z.miss(m.Name)
 		part.Detail = "no target per replica: state a positive one"
-	case how == absent && m.Type == fleet.MetricRequests:
+	case how == signal.Absent && m.Type == fleet.MetricRequests:
 		return z.yesterday(part, describeAbsent(k, z.now))
-	case how == absent:
+	case how == signal.Absent:
 		part.Detail = describeAbsent(k, z.now)
 	default:
 		part.Replicas = fleet.KnownAt(perReplica(k.Value, m.Target, z.current, z.o.Defaults.Tolerance), z.now)
 		part.Detail = fmt.Sprintf("%s in all, target %s a replica", number(k.Value), number(m.Target))
-		if how == aged {
+		if how == signal.Aged {
 			part.Detail += fmt.Sprintf(", the last good value of %s ago", ago(z.now.Sub(k.At)))
 		}
 	}
@@ -153,7 +133,7 @@ func describeAbsent(k fleet.Known[float64], now time.Time) string {
 	switch {
 	case !k.OK:
 		return "no value"
-	case !sound(k.Value):
+	case !signal.Sound(k.Value):
 		return fmt.Sprintf("a wrong value (%v)", k.Value)
 	case k.At.After(now):
 		return "a value from the future"
@@ -197,7 +177,7 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 	part := Part{Name: "reactive:latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
-	if how == absent && z.number(z.load) == fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {
+	if how == signal.Absent && z.number(z.load) == signal.Fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {
 		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "too few requests for a latency"
 		if z.load.Value == 0 {
 			part.Detail = "no requests, so no latency"
@@ -208,10 +188,10 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "nothing measures it, so CPU sizes the service"
 		return part, true
 	}
-	if how != fresh {
+	if how != signal.Fresh {
 		z.miss("latency")
 	}
-	if how == absent {
+	if how == signal.Absent {
 		part.Detail = "no latency measured"
 		return part, true
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
 // sizer is the work of sizing one service once.
@@ -124,7 +125,7 @@ func (z *sizer) ask() *Demand {
 	}
 	d.floors = append(d.floors, z.windowParts()...)
 	tg.Demand = z.chainLoad(d.floors)
-	if z.number(z.load) != fresh {
+	if z.number(z.load) != signal.Fresh {
 		z.miss("load")
 	}
 	d.reactive = z.reactive()
@@ -163,6 +164,26 @@ func (d *Demand) Within(b Bounds) Target {
 	z.decide(&tg, floors, reactive)
 	tg.Reason = z.reason(&tg)
 	return tg
+}
+
+// peakMargin is what a service is taken to need above its last peak while its signals are missing: the margin of static provisioning.
+const peakMargin = 1.2
+
+// Worst is what the service may need while its signals are not all fresh, 0 while they are: what runs, or last week's peak and a fifth; its maximum when
+// no peak is known. While its live signals are fresh, and only its forecast's skill is lost, the most that a nowcast makes of them bounds it too:
+// after a flood that no history knew it would otherwise hold the peak of that flood for as many days as its forecast takes to be trusted again.
+func (d *Demand) Worst() int32 {
+	if d.target.DataFresh {
+		return 0
+	}
+	worst := d.z.svc.Max
+	if d.z.capacityKnown && d.z.p.Peak > 0 {
+		worst = min(worst, ceil(d.z.p.Peak*peakMargin/d.z.capacity))
+	}
+	if d.target.LiveMost > 0 {
+		worst = min(worst, d.target.LiveMost)
+	}
+	return max(worst, int32(d.z.svc.Standing()))
 }
 
 // Size is the demand of a service within bounds.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
+	"github.com/springtide/springtide/signal"
 )
 
 // Lead is the time from the decision to recall to a ready online pod on the returned room, part by part: each of them is the 0.95 quantile
@@ -52,7 +52,7 @@ func (m *maker) borrowLead(own Lead) time.Duration {
 func (l *ledger) late() time.Duration {
 	var longest time.Duration
 	for _, v := range l.services {
-		longest = max(longest, hpa.LateBy(l.in.Live[v.svc.ID].Window))
+		longest = max(longest, signal.LateBy(l.in.Live[v.svc.ID].Window))
 	}
 	return longest
 }

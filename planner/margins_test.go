@@ -89,7 +89,7 @@ func TestTheRoomNextToBorrowedMachines(t *testing.T) {
 			targets = made(in).Targets
 		}
 		m := newMaker(&in)
-		m.plan.Targets = targets
+		m.sizing, m.plan.Targets = in.demands(), targets
 		l := m.ledgerOf(w.s.Pool("online"))
 		if asked := m.on(w.s.Nodes[4].ID).Asked().CPU; asked != 2*8000 {
 			t.Fatalf("%s, ready %t: %d millicores are asked for on the machine", phase, ready, asked)

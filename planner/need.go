@@ -32,9 +32,8 @@ type sized struct {
 	index  int // in the snapshot, and in the plan's targets
 	svc    *fleet.Service
 	target *hpa.Target
-	pods   int // that exist and do not leave
-	// worst is what a service is taken to need while its signals are not all fresh; 0 while they are.
-	worst int32
+	pods   int   // that exist and do not leave
+	worst  int32 // [hpa.Demand.Worst]
 }
 
 // ledgerOf is the ledger of an online pool.
@@ -52,16 +51,11 @@ func (m *maker) ledgerOf(pool *fleet.Pool) *ledger {
 
 // newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
 func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
-	in, s := m.in, m.in.Snapshot
-	l := &ledger{in: in, pool: pool, PoolRoom: *m.room.Pool(pool.ID)}
+	s := m.in.Snapshot
+	l := &ledger{in: m.in, pool: pool, PoolRoom: *m.room.Pool(pool.ID)}
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
-			t := &m.plan.Targets[i]
-			v := &sized{index: i, svc: svc, target: t, pods: svc.Standing()}
-			if !t.DataFresh {
-				v.worst = v.imputed(in.Portraits[svc.ID].Peak)
-			}
-			l.services = append(l.services, v)
+			l.services = append(l.services, &sized{index: i, svc: svc, target: &m.plan.Targets[i], pods: svc.Standing(), worst: m.sizing.demands[i].Worst()})
 		}
 	}
 	return l
@@ -87,23 +81,6 @@ func (v *sized) replicas(from, to time.Duration) int32 {
 		need = max(need, t.Ahead[i])
 	}
 	return need
-}
-
-// peakMargin is what a service is taken to need above its last peak while nobody can see what it needs: the margin of static provisioning.
-const peakMargin = 1.2
-
-// imputed is the worst that a service may need while its signals are missing: what runs, or last week's peak and a fifth; its maximum when
-// no peak is known. While its live signals are fresh, and only its forecast's skill is lost, the most that a nowcast makes of them bounds it too:
-// after a flood that nobody knew it would otherwise hold the peak of that flood for as many days as its forecast takes to be trusted again.
-func (v *sized) imputed(peak float64) int32 {
-	worst := v.svc.Max
-	if c := v.target.CapacityPerReplica; c > 0 && peak > 0 {
-		worst = min(worst, int32(math.Ceil(peak*peakMargin/c)))
-	}
-	if v.target.LiveMost > 0 {
-		worst = min(worst, v.target.LiveMost)
-	}
-	return max(worst, int32(v.pods))
 }
 
 // need is what the pool's services ask for at most between two times from now: what they likely ask for, and their deviations from it, pooled. It

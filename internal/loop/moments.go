@@ -1,13 +1,13 @@
 package loop
 
 import (
-	"math"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
 // momentsKept bounds what waits for the history of its step to arrive: an hour at one sample in fifteen seconds.
@@ -66,7 +66,7 @@ func (l *Loop) catch(live map[fleet.ServiceID]hpa.Live) {
 	for id, now := range live {
 		load := now.Load
 		p, known := l.portraits[id]
-		if !known || !load.OK || !sound(load.Value) || now.LoadSignal != "" && now.LoadSignal != p.Signal {
+		if !known || !load.OK || !signal.Sound(load.Value) || now.LoadSignal != "" && now.LoadSignal != p.Signal {
 			continue
 		}
 		m := l.moments[id].add(load.At, load.Value, l.o.Learn)
@@ -86,9 +86,6 @@ func steady(kept []portrait.Moment) fleet.Known[float64] {
 	}
 	return fleet.KnownAt(sum/float64(n), end)
 }
-
-// sound reports whether a load is one: a value that is none says nothing of where the load stands.
-func sound(load float64) bool { return load >= 0 && !math.IsInf(load, 1) }
 
 // folded drops the moments that the portrait of a service has learned, except those that tell where the load stands. The moments of the newest step are
 // learned with the step to come. Those that came in while the portrait was in doubt teach nothing: the next that do begin as after a silence.

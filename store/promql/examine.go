@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/signal"
 )
 
 // Weight says how much a finding matters.
@@ -367,7 +368,7 @@ func (x *examination) services(services []fleet.Service) {
 		s, l := &services[i], live[services[i].ID]
 		due, have := 0, 0
 		for j := range s.Pods {
-			if !mustReport(&s.Pods[j], max(youngFor, l.Window), x.now) {
+			if !signal.MustReport(&s.Pods[j], l.Window, x.now) {
 				continue
 			}
 			due++

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
 var errBusy = errors.New("the previous read is still under way")
@@ -164,7 +165,7 @@ func (h *History) prefetchQuantile(ctx context.Context, q float64, sc scope, now
 			at, ok = now.Add(-latencyWindow/2), true
 		}
 		if f, number := finite(s.Value); number && ok && f >= 0 {
-			h.index.latency[latencyKey{w, q}] = sample{f, at}
+			h.index.latency[latencyKey{w, q}] = fleet.KnownAt(f, at)
 		}
 	}
 	return nil
@@ -215,7 +216,7 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 	l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Signals: map[string]fleet.Known[float64]{}}
 	for i := range s.Pods {
 		if v, ok := x.cpu[s.Pods[i].Name]; ok {
-			l.CPU[s.Pods[i].Name] = fleet.KnownAt(fleet.FromCores(v.value), v.at)
+			l.CPU[s.Pods[i].Name] = fleet.KnownAt(fleet.FromCores(v.Value), v.At)
 		}
 	}
 	requests := x.total(s, portrait.Requests, loadWindow, now)
@@ -225,7 +226,7 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 		l.Window = cpuWindow
 	}
 	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.Quantile}]; ok {
-		l.Latency = fleet.KnownAt(time.Duration(math.Round(v.value*float64(time.Second))), v.at)
+		l.Latency = fleet.KnownAt(time.Duration(math.Round(v.Value*float64(time.Second))), v.At)
 	}
 	for _, m := range s.Metrics {
 		switch m.Type {
@@ -233,7 +234,7 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 			l.Signals[m.Name] = requests
 		case fleet.MetricQuery:
 			if v, ok := x.tenant[metricKey{s.ID, m.Name, m.Query}]; ok {
-				l.Signals[m.Name] = fleet.KnownAt(v.value, v.at)
+				l.Signals[m.Name] = v
 			}
 		}
 	}
@@ -241,21 +242,20 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 }
 
 // total is the load of a service in one signal, and remembers it for the next look.
-func (x *index) total(s *fleet.Service, signal portrait.Signal, window time.Duration, now time.Time) fleet.Known[float64] {
+func (x *index) total(s *fleet.Service, of portrait.Signal, window time.Duration, now time.Time) fleet.Known[float64] {
 	samples, countUnready := x.load, true
-	if signal == portrait.CPU {
+	if of == portrait.CPU {
 		samples, countUnready = x.cpu, false
 	}
-	key := shareKey{s.ID, signal}
-	out, next := total(s, samples, x.shares[key], window, now, countUnready)
+	key := shareKey{s.ID, of}
+	out, next := signal.Total(s, samples, x.shares[key], window, now, countUnready)
 	x.shares[key] = next
 	return out
 }
 
 // cause is why the load of a service is missing; none where it is fresh, or no pod ought to be measured.
 func (x *index) cause(s *fleet.Service, l *hpa.Live, now time.Time) loop.DataProblem {
-	young := max(youngFor, l.Window)
-	if l.Load.Fresh(now, max(missingAfter, l.Window)) || !slices.ContainsFunc(s.Pods, func(p fleet.Pod) bool { return mustReport(&p, young, now) }) {
+	if l.Load.Fresh(now, signal.MissingAfter(l.Window)) || !slices.ContainsFunc(s.Pods, func(p fleet.Pod) bool { return signal.MustReport(&p, l.Window, now) }) {
 		return loop.DataProblem{}
 	}
 	for i := range s.Pods {

@@ -27,16 +27,16 @@ const (
 	longestStartUp = 30 * time.Minute
 )
 
-// signal is one kind of history: its recorded form and, where that is missing, the raw one. Both are means over one step, but for memory:
+// kindOfHistory is one kind of history: its recorded form and, where that is missing, the raw one. Both are means over one step, but for memory:
 // its peak is what a replica needs.
-type signal struct {
+type kindOfHistory struct {
 	name     string
 	recorded func(scope, time.Duration) string
 	raw      func(scope, time.Duration) string
 	of       func(*batch) []float64
 }
 
-var signals = []signal{
+var signals = []kindOfHistory{
 	{"load", recordedMean(recordedLoad), rawMean(loadByPod), func(b *batch) []float64 { return b.load }},
 	{"CPU", recordedMean(recordedCPU), rawMean(cpuByPod), func(b *batch) []float64 { return b.cpu }},
 	// A pod's readiness is a level, so the raw form reads it once, at the end of the step.
@@ -162,7 +162,7 @@ func (r *reader) read(ctx context.Context, a, b int) error {
 
 // readSignal reads the recorded series, and the raw ones for the head and tail that those do not cover: the rules may have been installed
 // only lately, or removed. One missing cell is left as a gap.
-func (r *reader) readSignal(ctx context.Context, s signal, a, b int) error {
+func (r *reader) readSignal(ctx context.Context, s kindOfHistory, a, b int) error {
 	step := r.h.o.Step
 	first, last, err := r.readRange(ctx, s, s.recorded(r.scope, step), a, b)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *reader) readSignal(ctx context.Context, s signal, a, b int) error {
 
 // readRange fills cells [a, b) that are still gaps, and returns the first and last cell that the answer had a number for, or -1. An
 // answer that is too large, or takes too long, is asked for again in halves.
-func (r *reader) readRange(ctx context.Context, s signal, expr string, a, b int) (first, last int, err error) {
+func (r *reader) readRange(ctx context.Context, s kindOfHistory, expr string, a, b int) (first, last int, err error) {
 	what := "history of " + s.name
 	m, err := r.h.matrix(ctx, what, expr, apiv1.Range{Start: r.time(a + 1), End: r.time(b), Step: r.h.o.Step})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/signal"
 )
 
 // tenantQueries lists the services' own queries in the order of the services, and those over the cap of a service.
@@ -65,7 +66,7 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 			err = because(loop.CauseNoAnswer, "the source did not answer this query, though it answers others: make the query cheaper, or ask who runs Prometheus")
 		}
 		h.mu.Lock()
-		h.index.putTenant(k, sample{v, now}, err)
+		h.index.putTenant(k, fleet.KnownAt(v, now), err)
 		h.mu.Unlock()
 	}
 	return nil
@@ -282,5 +283,5 @@ func (h *History) tenantLookback() time.Duration {
 	defer h.mu.Unlock()
 	cpu, _ := h.cadence.cpu.slowest()
 	load, _ := h.cadence.load.slowest()
-	return max(missingAfter, scrapesInWindow*max(cpu, load))
+	return signal.MissingAfter(scrapesInWindow * max(cpu, load))
 }

@@ -1,0 +1,94 @@
+package signal
+
+import (
+	"math"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
+)
+
+// youngFor is how long after Ready a pod without samples is taken to carry nothing: a rate needs two scrapes and the first request,
+// so it is longer where the window of the rate is, and until then the load that the pod took over still stands in the rates of the others.
+const youngFor = 2 * time.Minute
+
+// Share is what is taken to be carried by pods that were never measured: the total at the last look, and their part as a multiple of what is measured.
+type Share struct {
+	total, part float64
+	at          time.Time
+}
+
+// At is the time of the last look, zero where there was none.
+func (s Share) At() time.Time { return s.at }
+
+// Total sums the samples of a service's pods. A ready pod that was measured once and has no fresh sample is imputed at the largest value known of any
+// pod, the bias being towards more replicas. Where fewer than half of the pods have fresh samples the total is what the old ones say, at the age of
+// the oldest, and so is fresh to no decision; with nothing old to stand on it is unknown. countUnready says whether pods that are not ready
+// count: requests reach them until they are gone, but their CPU is start-up and no load.
+//
+// Pods that were never measured took what they carry from the others: they carry what these lost since the last look, at most as much each as the busiest one, and their
+// part follows what is measured from then on. So a pod that is added adds no load: otherwise each replica that nothing scrapes, or that gets no requests, asks for the next.
+// Where there was no last look, they carry the most.
+//
+// window is the window of the rates: a sample is as old as that when a rate over it is still made of two.
+func Total(s *fleet.Service, samples map[fleet.Name]fleet.Known[float64], last Share, window time.Duration, now time.Time, countUnready bool) (fleet.Known[float64], Share) {
+	var pods, missing, fresh int
+	var freshSum, oldSum, largest float64
+	var freshAt, oldAt time.Time
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		v := samples[p.Name]
+		isFresh := v.Fresh(now, MissingAfter(window)) && (p.Ready || countUnready)
+		if !isFresh && !MustReport(p, window, now) {
+			continue
+		}
+		pods++
+		largest = max(largest, v.Value)
+		switch {
+		case isFresh:
+			fresh++
+			freshSum += v.Value
+			freshAt = earlier(freshAt, v.At)
+		case v.OK:
+			oldSum += v.Value
+			oldAt = earlier(oldAt, v.At)
+		default:
+			missing++
+		}
+	}
+	switch {
+	case fresh > 0 && 2*fresh >= pods:
+		measured, part := freshSum+float64(pods-fresh-missing)*largest, 0.0
+		if measured > 0 {
+			part = float64(missing) * largest / measured
+			if !last.at.IsZero() {
+				part = min(part, max(last.part, last.total/measured-1))
+			}
+		}
+		sum := measured * (1 + part)
+		return finiteAt(sum, freshAt), Share{sum, part, now}
+	case !oldAt.IsZero():
+		return finiteAt(freshSum+oldSum+float64(missing)*largest, oldAt), last
+	}
+	return fleet.Known[float64]{}, last
+}
+
+// finiteAt is a total that is a number: sums of forged samples may be none.
+func finiteAt(v float64, at time.Time) fleet.Known[float64] {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return fleet.Known[float64]{}
+	}
+	return fleet.KnownAt(v, at)
+}
+
+// MustReport reports whether a pod carries load that ought to have been measured by now, in rates over a window.
+func MustReport(p *fleet.Pod, window time.Duration, now time.Time) bool {
+	return p.Ready && !p.Deleting && !(p.ReadySince.OK && now.Sub(p.ReadySince.Value) < max(youngFor, window))
+}
+
+// earlier is the earlier of two times, where the zero time stands for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
