@@ -155,7 +155,7 @@ func headings(t *testing.T, path string) map[string]bool {
 // TestLinksLead: each link of a page to a file, or to a heading of a page, has its target.
 func TestLinksLead(t *testing.T) {
 	n := 0
-	for _, page := range append(pagesBelow(t, "docs"), "README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md") {
+	for _, page := range append(pagesBelow(t, "docs"), "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "deploy/README.md") {
 		at := filepath.Join("..", "..", page)
 		text, err := os.ReadFile(at)
 		if err != nil {
@@ -180,5 +180,32 @@ func TestLinksLead(t *testing.T) {
 	}
 	if n < 100 {
 		t.Errorf("only %d links were found", n)
+	}
+}
+
+// TestEntranceLeadsToEveryPage: docs/README.md, or the README.md of a page's own folder, links each page exactly once.
+func TestEntranceLeadsToEveryPage(t *testing.T) {
+	links := map[string]int{}
+	pages := pagesBelow(t, "docs")
+	for _, page := range pages {
+		if filepath.Base(page) != "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", "..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range target.FindAllStringSubmatch(string(text), -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			to := filepath.ToSlash(filepath.Join(filepath.Dir(page), file))
+			if page == "docs/README.md" || filepath.Dir(to) == filepath.Dir(page) {
+				links[to]++
+			}
+		}
+	}
+	for _, page := range pages {
+		if page != "docs/README.md" && links[page] != 1 {
+			t.Errorf("%s is linked %d times from docs/README.md and the README.md of its folder, want once", page, links[page])
+		}
 	}
 }
