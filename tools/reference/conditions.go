@@ -165,7 +165,7 @@ func (s *source) refusedIn(p *pkg, f *ast.File) (out []condition, err error) {
 // capabilities are the conditions of a NodeShare: what the agent finds on a machine.
 func (s *source) capabilities(b *strings.Builder) error {
 	p := s.pkgs["agent/host"]
-	b.WriteString("\n## NodeShare\n\nThe node agent sets one condition for each capability of the machine. A missing capability is skipped, and the message says why.\n\n" +
+	b.WriteString(aboutConditions("NodeShare") + "\nThe node agent sets one condition for each capability of the machine. A missing capability is skipped, and the message says why.\n\n" +
 		"| condition | meaning while True |\n|---|---|\n")
 	for _, w := range s.set("agent/host", "", "Cap") {
 		if w.doc == "" {
@@ -210,7 +210,16 @@ func (s *source) capabilities(b *strings.Builder) error {
 	return nil
 }
 
-func (s *source) conditionsPage() ([]byte, error) {
+// pageOf is the page of one kind's conditions, without its ending.
+func pageOf(object string) string { return "conditions-" + strings.ToLower(object) }
+
+// aboutConditions opens the page of one kind.
+func aboutConditions(object string) string {
+	return "# Conditions of " + object + "\n\nFor operators and tenants. [Conditions](conditions.md) has the other kinds, and says how to read the tables.\n\n" + notice
+}
+
+// conditionsPages are an index and a page for each kind of object.
+func (s *source) conditionsPages() (map[string]string, error) {
 	list, err := s.conditions()
 	if err != nil {
 		return nil, err
@@ -219,29 +228,36 @@ func (s *source) conditionsPage() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	b.WriteString(`# Conditions
+	var index, b strings.Builder
+	index.WriteString(`# Conditions
 
-For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects. The page lists every condition by kind, each status and reason that it may have, and
+For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects. The pages list every condition by kind, each status and reason that it may have, and
 the message; an ellipsis stands for a value. What happened once is an [event](events.md).
 
-` + notice)
+` + notice + "\n| object | conditions |\n|---|---|\n")
+	out := map[string]string{}
 	for i, c := range list {
 		first := i == 0 || list[i-1].object != c.object
 		if first {
-			fmt.Fprintf(&b, "\n## %s\n", c.object)
+			b.Reset()
+			b.WriteString(aboutConditions(c.object))
+			fmt.Fprintf(&index, "| [%s](%s.md) | ", c.object, pageOf(c.object))
 		}
 		if first || list[i-1].kind != c.kind {
-			fmt.Fprintf(&b, "\n### %s of %s\n\n%s.\n\n| status | reason | message |\n|---|---|---|\n", c.kind, c.object, upper(c.doc))
+			fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| status | reason | message |\n|---|---|---|\n", c.kind, upper(c.doc))
+			if !first {
+				index.WriteString(", ")
+			}
+			fmt.Fprintf(&index, "`%s`", c.kind)
 		}
 		if c.reason == refusal {
-			fmt.Fprintf(&b, "| %s | [a refusal](#refusals-of-%s) | what is wrong, and how to fix it |\n", c.status, strings.ToLower(c.object))
+			fmt.Fprintf(&b, "| %s | [a refusal](#refusals) | what is wrong, and how to fix it |\n", c.status)
 		} else {
 			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", c.status, c.reason, message(c.text))
 		}
 		last := i == len(list)-1 || list[i+1].object != c.object
 		if last && slices.ContainsFunc(list, func(x condition) bool { return x.object == c.object && x.reason == refusal }) {
-			fmt.Fprintf(&b, "\n### Refusals of %s\n\nNothing is done for an object that is refused; its event has the same reason and message.\n\n| reason | message |\n|---|---|\n", c.object)
+			b.WriteString("\n## Refusals\n\nNothing is done for an object that is refused; its event has the same reason and message.\n\n| reason | message |\n|---|---|\n")
 			for _, r := range refusals[c.object] {
 				fmt.Fprintf(&b, "| `%s` | %s |\n", r.reason, cell(r.text))
 			}
@@ -250,14 +266,22 @@ the message; an ellipsis stands for a value. What happened once is an [event](ev
 			}
 			delete(refusals, c.object)
 		}
+		if last {
+			out[pageOf(c.object)] = b.String()
+			index.WriteString(" |\n")
+		}
 	}
 	if len(refusals) > 0 {
 		return nil, fmt.Errorf("refusals of kinds without conditions: %v", refusals)
 	}
+	b.Reset()
 	if err := s.capabilities(&b); err != nil {
 		return nil, err
 	}
-	return []byte(b.String()), nil
+	out[pageOf("NodeShare")] = b.String()
+	fmt.Fprintf(&index, "| [NodeShare](%s.md) | one for each capability of the machine |\n", pageOf("NodeShare"))
+	out["conditions"] = index.String()
+	return out, nil
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

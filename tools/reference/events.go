@@ -159,29 +159,41 @@ func (s *source) referred(p *pkg, in *ast.FuncDecl, id *ast.Ident) ([]string, er
 	return out, failed
 }
 
-func (s *source) eventsPage() ([]byte, error) {
+// ofTheCluster are the kinds that are not Springtide's own: their events have a page of their own.
+var ofTheCluster = []string{"HorizontalPodAutoscaler", "Lease", "Node", "Pod"}
+
+func (s *source) eventsPages() (map[string]string, error) {
 	list, err := s.events()
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	b.WriteString(`# Events
+	var own, cluster strings.Builder
+	own.WriteString(`# Events
 
 For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `. The page lists every reason by the object that the event is on, with its type, what happened, and the
-message; an ellipsis stands for a value. Standing states are [conditions](conditions.md).
+message; an ellipsis stands for a value. Events on pods, nodes, leases and HorizontalPodAutoscalers are on [a page of their own](events-cluster.md). Standing states are [conditions](conditions.md).
+
+` + notice)
+	cluster.WriteString(`# Events on pods, nodes, leases and HorizontalPodAutoscalers
+
+For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `. [Events](events.md) has those on Springtide's own objects, and says how to read the table.
 
 ` + notice)
 	object := ""
 	for _, e := range list {
+		b := &own
+		if slices.Contains(ofTheCluster, e.object) {
+			b = &cluster
+		}
 		if e.object != object {
 			object = e.object
-			fmt.Fprintf(&b, "\n## %s\n\n| reason | type | what happened | message |\n|---|---|---|---|\n", object)
+			fmt.Fprintf(b, "\n## %s\n\n| reason | type | what happened | message |\n|---|---|---|---|\n", object)
 		}
 		if e.reason == refusal {
-			fmt.Fprintf(&b, "| [a refusal](conditions.md#refusals-of-%s) | %s | the object is refused: nothing is done for it | what is wrong, and how to fix it |\n", strings.ToLower(object), e.kind)
+			fmt.Fprintf(b, "| [a refusal](conditions-%s.md#refusals) | %s | the object is refused: nothing is done for it | what is wrong, and how to fix it |\n", strings.ToLower(object), e.kind)
 			continue
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.reason, e.kind, cell(e.doc), message(strings.Join(e.messages, "; or: ")))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", e.reason, e.kind, cell(e.doc), message(strings.Join(e.messages, "; or: ")))
 	}
-	return []byte(b.String()), nil
+	return map[string]string{"events": own.String(), "events-cluster": cluster.String()}, nil
 }

@@ -30,9 +30,9 @@ func main() {
 	}
 }
 
-// pages makes all pages, by their paths below the root.
+// pages makes all pages, by their paths below the root. An index has the pages of its name next to it: conditions.md and conditions-loan.md.
 func pages(root string) (map[string][]byte, error) {
-	metrics, err := metricsPage()
+	metrics, err := metricsPages()
 	if err != nil {
 		return nil, err
 	}
@@ -40,17 +40,19 @@ func pages(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, err := src.eventsPage()
+	events, err := src.eventsPages()
 	if err != nil {
 		return nil, err
 	}
-	conditions, err := src.conditionsPage()
+	conditions, err := src.conditionsPages()
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{
-		"docs/reference/metrics.md":    metrics,
-		"docs/reference/events.md":     events,
-		"docs/reference/conditions.md": conditions,
-	}, nil
+	out := map[string][]byte{}
+	for _, list := range []map[string]string{metrics, events, conditions} {
+		for name, text := range list {
+			out["docs/reference/"+name+".md"] = []byte(text)
+		}
+	}
+	return out, nil
 }

@@ -86,8 +86,8 @@ func kindOf(c prometheus.Collector, name string) string {
 
 // component is a binary with what it registers.
 type component struct {
-	title, port string
-	metrics     []metric
+	title, page, port string
+	metrics           []metric
 }
 
 func components() ([]component, error) {
@@ -100,33 +100,39 @@ func components() ([]component, error) {
 	scheduler.NewMetrics(&placer)
 	agent.NewMetrics(&node)
 	return []component{
-		{"Controller", "springtide run", controller.list},
-		{"Scheduler", "springtide-scheduler", placer.list},
-		{"Node agent", "springtide-agent", node.list},
+		{"Controller", "metrics-controller", "springtide run", controller.list},
+		{"Scheduler", "metrics-scheduler", "springtide-scheduler", placer.list},
+		{"Node agent", "metrics-agent", "springtide-agent", node.list},
 	}, nil
 }
 
-// metricsPage lists every metric with its type, labels and help, and the alerts that ask for it.
-func metricsPage() ([]byte, error) {
+// metricsPages list every metric with its type, labels and help, and the alerts that ask for it: an index, and a page for each component.
+func metricsPages() (map[string]string, error) {
 	list, err := components()
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	b.WriteString(`# Metrics
+	var index strings.Builder
+	index.WriteString(`# Metrics
 
-For operators who write queries, alerts or panels of their own. The page lists every metric of the three components, as the code registers it, and the
+For operators who write queries, alerts or panels of their own. The pages list every metric of the three components, as the code registers it, and the
 alerts that use it. Each component also exports the Go runtime's and the process' metrics (` + "`go_*`, `process_*`" + `).
 
-` + notice)
+` + notice + "\n| component | exported by | metrics |\n|---|---|---|\n")
+	out := map[string]string{}
 	for _, c := range list {
-		fmt.Fprintf(&b, "\n## %s\n\nExported by `%s`.\n\n| metric | type | labels | meaning | alerts |\n|---|---|---|---|---|\n", c.title, c.port)
+		fmt.Fprintf(&index, "| [%s](%s.md) | `%s` | %d |\n", c.title, c.page, c.port, len(c.metrics))
+		var b strings.Builder
+		fmt.Fprintf(&b, "# Metrics: %s\n\nFor operators. Exported by `%s`. [Metrics](metrics.md) has the other components.\n\n%s\n| metric | type | labels | meaning | alerts |\n|---|---|---|---|---|\n",
+			strings.ToLower(c.title), c.port, notice)
 		slices.SortFunc(c.metrics, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
 		for _, m := range c.metrics {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.name, m.kind, coded(m.labels), cell(m.help), alertsOf(m.name))
 		}
+		out[c.page] = b.String()
 	}
-	return []byte(b.String()), nil
+	out["metrics"] = index.String()
+	return out, nil
 }
 
 // alertsOf links the runbooks of the alerts that ask for a metric.
