@@ -3,18 +3,22 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// docs/cli.md is written by the test of this file's function, and kept in step by it.
+// docs/cli.md and docs/cli-*.md are written by the test of this file's function, and kept in step by it.
 //
 //go:generate go test -run TestReference -update .
 
-// reference renders the whole tree of commands as Markdown.
-func reference(root *cobra.Command) string {
+// ownPages are verbs with subcommands that would make the page of their group too long.
+var ownPages = []string{"explain", "festival"}
+
+// reference renders the whole tree of commands as Markdown: an index, a page for each group of the help, and pages of ownPages.
+func reference(root *cobra.Command) map[string]string {
 	var b strings.Builder
 	b.WriteString("# Command line\n\n")
 	b.WriteString("Generated from the commands themselves (`go generate ./cmd/springtide`); a test keeps it in step.\n\n")
@@ -22,16 +26,39 @@ func reference(root *cobra.Command) string {
 	b.WriteString("| exit code | means |\n|---|---|\n")
 	fmt.Fprintf(&b, "| %d | done |\n| %d | it failed, or it found something (findings of `validate`, problems of `doctor`, a short hour of `festival check`) |\n| %d | wrong flags or invalid input |\n",
 		exitOK, exitFailure, exitUsage)
-	b.WriteString("\nTimes are those of the controller's clock, in UTC. `-o json` and `-o yaml` are for programs: tables may change, those do not lose fields.\n")
-	describe(&b, root)
-	return b.String()
+	b.WriteString("\nTimes are those of the controller's clock, in UTC. `-o json` and `-o yaml` are for programs: tables may change, those do not lose fields.\n\n")
+	b.WriteString("| page | commands |\n|---|---|\n")
+	out := map[string]string{}
+	page := func(name, title string, verbs []string) {
+		var p strings.Builder
+		fmt.Fprintf(&p, "# Command line: %s\n\nFor operators. [Command line](cli.md) has exit codes and the other commands.\n", title)
+		var shown []string
+		for _, c := range root.Commands() {
+			if slices.Contains(verbs, c.Name()) {
+				shown = append(shown, "`"+c.Name()+"`")
+				describe(&p, c)
+			}
+		}
+		out["cli-"+name] = p.String()
+		fmt.Fprintf(&b, "| [%s](cli-%s.md) | %s |\n", title, name, strings.Join(shown, ", "))
+	}
+	for _, g := range groups {
+		verbs := slices.DeleteFunc(slices.Clone(g.verbs), func(v string) bool { return slices.Contains(ownPages, v) })
+		if g.id == "install" {
+			verbs = append(verbs, "completion")
+		}
+		page(g.id, strings.ToLower(strings.TrimSuffix(g.title, ":")), verbs)
+	}
+	for _, v := range ownPages {
+		page(v, v, []string{v})
+	}
+	out["cli"] = b.String()
+	return out
 }
 
-func describe(b *strings.Builder, cmd *cobra.Command) {
-	for _, c := range cmd.Commands() {
-		if c.Hidden || c.Name() == "help" {
-			continue
-		}
+// describe writes a command and those below it.
+func describe(b *strings.Builder, c *cobra.Command) {
+	if !c.Hidden && c.Name() != "help" {
 		fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 		text := c.Long
 		if text == "" {
@@ -46,7 +73,9 @@ func describe(b *strings.Builder, cmd *cobra.Command) {
 		}
 		// What completion says of each shell is cobra's, and stands in its own help.
 		if c.Name() != "completion" {
-			describe(b, c)
+			for _, below := range c.Commands() {
+				describe(b, below)
+			}
 		}
 	}
 }

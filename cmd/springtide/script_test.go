@@ -5,10 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,5 +76,15 @@ func golden(t *testing.T, path, got string) {
 }
 
 func TestReference(t *testing.T) {
-	golden(t, filepath.Join("..", "..", "docs", "cli.md"), reference(newRootCommand()))
+	root := newRootCommand()
+	pages := reference(root)
+	for name, text := range pages {
+		golden(t, filepath.Join("..", "..", "docs", name+".md"), text)
+	}
+	all := strings.Join(slices.Collect(maps.Values(pages)), "")
+	for _, c := range root.Commands() {
+		if !c.Hidden && c.Name() != "help" && strings.Count(all, "\n## "+c.CommandPath()+"\n") != 1 {
+			t.Errorf("%s is not on exactly one page", c.CommandPath())
+		}
+	}
 }
