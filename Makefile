@@ -178,7 +178,7 @@ bench: build ## Benchmarks; results are kept under docs/benchmarks
 	@hack/bench.sh
 
 .PHONY: bench-shift
-bench-shift: build ## A week of 1,000 machines under every policy, two fleets that nothing was tuned on, 10,000 seeds of faults (SEEDS=1..200), plans and recalls, the model check (PARTS="week plans"); docs/benchmarks/shift.md
+bench-shift: build ## A week of 1,000 machines under every policy, two fleets that nothing was tuned on, 10,000 seeds of faults (SEEDS=1..200), plans and recalls, the model check (PARTS="week plans"); docs/benchmarks/shift*.md
 	@BIN=$(BIN) hack/bench-shift.sh
 
 .PHONY: bench-forecast
@@ -186,7 +186,7 @@ bench-forecast: ## Forecasts next to the peers' (TRACES=DIR, M4=DIR, M4_TEST=1);
 	@hack/bench-forecast.sh
 
 .PHONY: bench-scheduler-plane
-bench-scheduler-plane: $(BIN)/springtide-lab $(BIN)/kwok ## Pods bound a second on the lab's control plane, next to kube-scheduler and bare binds, and what the placements are worth (NODES="1000 5000" ARGS="-rounds 1 -workloads ..."); docs/benchmarks/scheduler.md
+bench-scheduler-plane: $(BIN)/springtide-lab $(BIN)/kwok ## Pods bound a second on the lab's control plane, next to kube-scheduler and bare binds, and what the placements are worth (NODES="1000 5000" ARGS="-rounds 1 -workloads ..."); docs/benchmarks/scheduler-plane.md
 	@$(GO) build -o $(BIN)/bench-scheduling ./bench/scheduling
 	@status=0; for n in $(NODES); do $(BIN)/bench-scheduling -lab $(BIN)/springtide-lab -kwok $(BIN)/kwok -nodes $$n -results $(BIN)/bench-scheduler-plane-$$n-$$(git rev-parse --short HEAD).json $(ARGS) || status=1; done; exit $$status
 NODES ?= 1000 5000
@@ -196,7 +196,7 @@ bench-scheduler: ## The scheduler's decision on 1,000 to 100,000 machines, and a
 	@hack/bench-scheduler.sh
 
 .PHONY: bench-demand
-bench-demand: ## From pods that wait for room to the notice of a recall, by the wall's clock (three minutes); docs/benchmarks/scheduler.md
+bench-demand: ## From pods that wait for room to the notice of a recall, by the wall's clock (three minutes); docs/benchmarks/scheduler-demand.md
 	@SPRINGTIDE_WALL=1 $(GO) test -count=1 -v -timeout 25m -run 'TestDemandByTheWall$$' ./e2e
 
 .PHONY: bench-festive

@@ -11,7 +11,7 @@ import (
 // a steady state is held to a number, as their protocol needs no writes then. All other writes are a reported figure: most of them are scales, which follow
 // the load, and a bound on them would be paid for by replicas that stay.
 func TestQuietNight(t *testing.T) {
-	// The hour is the quietest of those that begin every five minutes (docs/benchmarks/lab.md).
+	// The hour is the quietest of those that begin every five minutes (docs/benchmarks/lab-writes.md).
 	const perLoan = 0.5
 	w, s := play(t, world.Options{Nodes: 50, Services: 10, Begin: 90 * time.Minute, Length: 3*time.Hour + 30*time.Minute}, nil)
 	writes := w.Report().APIWrites

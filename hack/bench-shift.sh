@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures what docs/benchmarks/shift.md shows and writes it between the page's marks; the text around them is a hand's, and whoever measures anew
-# reads it over. PARTS picks some of: week fleets faults plans recalls model. SCENARIO and POLICIES play another week (on another PAGE, then), SEEDS other seeds
-# (1..10000), RECALL other benchmarks of recalls.
+# Measures what docs/benchmarks/shift.md and its sister pages (shift-*.md) show, and writes it between their marks. The text around the marks is written by
+# hand: read it over after each run. PARTS picks some of: week fleets faults plans recalls model. SCENARIO and POLICIES play another week (on another PAGE that
+# has the marks, then), SEEDS other seeds (1..10000), RECALL other benchmarks of recalls.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-page=${PAGE:-docs/benchmarks/shift.md}
+if [[ -n ${PAGE:-} ]]; then pages=("$PAGE"); else pages=(docs/benchmarks/shift*.md); fi
 bin=${BIN:-bin}
 parts=" ${PARTS:-week fleets faults plans recalls model} "
 scenario=${SCENARIO:-sim/scenario/examples/week.yaml}
@@ -17,11 +17,12 @@ load() { cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown; }
 since() { echo "$((($(date +%s) - $1) / 60)) min $((($(date +%s) - $1) % 60)) s"; }
 wanted() { [[ $parts == *" $1 "* ]]; }
 
-# put NAME writes its input between the marks of that name.
+# put NAME writes its input between the marks of that name, on the one page that has them.
 put() {
-	local begin="<!-- $1: measured -->" end="<!-- $1: end -->"
+	local begin="<!-- $1: measured -->" end="<!-- $1: end -->" page
 	cat >"$new/part"
-	grep -qxF -e "$begin" "$page" && grep -qxF -e "$end" "$page" || { echo "$page has no marks $begin and $end" >&2; exit 1; }
+	page=$(grep -lxF -e "$begin" "${pages[@]}") && [[ $page != *$'\n'* ]] && grep -qxF -e "$end" "$page" ||
+		{ echo "not exactly one of ${pages[*]} has the marks $begin and $end" >&2; exit 1; }
 	awk -v begin="$begin" -v end="$end" -v part="$new/part" '
 		$0 == end { off = 0 }
 		!off
@@ -52,7 +53,9 @@ brief() {
 if wanted week; then
 	run week "springtide simulate --scenario $scenario --policies ${POLICIES:-all}" "--out $bin/week.json --html $bin/week.html --markdown $new/week.md"
 	{ head -n1 "$new/week.txt" && echo && cat "$new/week.how" && echo && brief "$new/week.md"; } | put brief
-	put week <"$new/week.md"
+	# The first table has a row for each policy at each target; curves at one cost follow it.
+	awk 'NR < 3 || !/^[|] (springtide|oracle)/ { print } /^$/ { exit }' "$new/week.md" | sed '/^$/d' | put scalers
+	awk 'NR < 3 || rest || /^[|] (springtide|oracle)/ || /^$/ { print } /^$/ { rest = 1 }' "$new/week.md" | put targets
 fi
 if wanted fleets; then
 	# Fleets that nothing was tuned on.

@@ -10,14 +10,18 @@ import (
 	"testing"
 )
 
-// TestBehavioursPage: docs/scheduler-behaviours.md names every integration test of upstream's scheduler, and every case of ours that it names exists.
-func TestBehavioursPage(t *testing.T) {
+// TestBehavioursPages: docs/scheduler-behaviours.md and docs/scheduler-behaviours-groups.md name every integration test of upstream's scheduler, and every case of
+// ours that they name exists.
+func TestBehavioursPages(t *testing.T) {
 	root := filepath.Join("..", "..")
-	data, err := os.ReadFile(filepath.Join(root, "docs", "scheduler-behaviours.md"))
-	if err != nil {
-		t.Fatal(err)
+	page := ""
+	for _, name := range []string{"scheduler-behaviours.md", "scheduler-behaviours-groups.md"} {
+		data, err := os.ReadFile(filepath.Join(root, "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page += string(data)
 	}
-	page := string(data)
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
 		t.Fatalf("find the source of k8s.io/kubernetes: %v", err)
@@ -27,7 +31,7 @@ func TestBehavioursPage(t *testing.T) {
 	each(t, filepath.Join(strings.TrimSpace(string(out)), "test", "integration", "scheduler"), func(source string) {
 		for _, m := range tests.FindAllStringSubmatch(source, -1) {
 			if upstream++; !regexp.MustCompile(`\b` + m[1] + `\b`).MatchString(page) {
-				t.Errorf("upstream's %s is not on the page", m[1])
+				t.Errorf("upstream's %s is on no page", m[1])
 			}
 		}
 	})
@@ -51,15 +55,15 @@ func TestBehavioursPage(t *testing.T) {
 	named := regexp.MustCompile("`(Test[^`]+)`").FindAllStringSubmatch(page, -1)
 	for _, m := range named {
 		if !ours[m[1]] && m[1] != "TestPlane..." {
-			t.Errorf("the page names %s, which is no test of ours", m[1])
+			t.Errorf("a page names %s, which is no test of ours", m[1])
 		}
 	}
 	if len(named) < 100 {
-		t.Errorf("the page names %d cases of ours", len(named))
+		t.Errorf("the pages name %d cases of ours", len(named))
 	}
 	for name := range ours {
 		if kind, _, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(kind, "TestPlane") && kind != "TestPlaneScheduler" && !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("the page does not name %s", name)
+			t.Errorf("no page names %s", name)
 		}
 	}
 }
