@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -24,9 +23,9 @@ func TestAccuracies(t *testing.T) {
 func TestLostSkillIsNotTrusted(t *testing.T) {
 	s := tides(1, 5*time.Minute, 9*288)
 	p := fold(s)
-	before := Project(p, series.Series{}, nil, s.End(), Options{})
+	before := Project(p, s.End(), Options{})
 	p.Record.Skill = portrait.Skill{Lost: true, Since: s.End()}
-	after := Project(p, series.Series{}, nil, s.End(), Options{})
+	after := Project(p, s.End(), Options{})
 	if !before.Trusted || before.SkillLost || after.Trusted || !after.SkillLost || !strings.HasPrefix(after.Note, "forecast skill lost: of the newest forecasts") {
 		t.Errorf("trusted %v, then %v; lost %v, then %v: %q", before.Trusted, after.Trusted, before.SkillLost, after.SkillLost, after.Note)
 	}

@@ -55,7 +55,7 @@ func BenchmarkProject(b *testing.B) {
 	s := tides(1, 5*time.Minute, 14*288)
 	p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: s}, portrait.Options{})
 	for b.Loop() {
-		Project(p, series.Series{}, nil, p.End, Options{})
+		Project(p, p.End, Options{})
 	}
 }
 
@@ -63,7 +63,7 @@ func BenchmarkProjectFortnight(b *testing.B) {
 	s := tides(1, 5*time.Minute, 14*288)
 	p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: s}, portrait.Options{})
 	for b.Loop() {
-		Project(p, series.Series{}, nil, p.End, Options{Horizon: 14 * 24 * time.Hour})
+		Project(p, p.End, Options{Horizon: 14 * 24 * time.Hour})
 	}
 }
 
@@ -111,7 +111,7 @@ func BenchmarkGrowth(b *testing.B) {
 						b.Fatal(err)
 					}
 					p = portrait.Fold(p, next[i%kinds], portrait.Options{})
-					Project(p, series.Series{}, nil, p.End, Options{})
+					Project(p, p.End, Options{})
 				}
 			}
 			b.ReportMetric(1000*b.Elapsed().Seconds()/float64(b.N*services), "ms/service")

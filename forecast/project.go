@@ -2,11 +2,9 @@ package forecast
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
@@ -22,10 +20,9 @@ const (
 	WithKin = "+kin"
 )
 
-// Project forecasts the load of a service from its portrait, corrected by samples that are newer than the portrait (recent may be empty),
-// and raised by the approved festivals that name the service. The tide begins with the step that contains now. Nothing at or after now is
-// read.
-func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festival, now time.Time, o Options) Tide {
+// Project forecasts the load of a service from its portrait alone; festivals raise it where replicas are sized (package hpa). The tide begins
+// with the step that contains now. Of the portrait's newest values, those at or after now are left out.
+func Project(p portrait.Portrait, now time.Time, o Options) Tide {
 	t := Tide{Service: p.Service, Signal: p.Signal, Made: now, Step: p.Step, Quantiles: quantiles(o.Quantiles), Model: ModelNone}
 	if p.Step <= 0 || len(p.Learned.Blocks) == 0 {
 		t.Step, t.Start, t.Note = 0, now, "no samples yet"
@@ -34,7 +31,7 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 	begin := series.GridIndex(now, p.Step)
 	t.Start = series.GridTime(begin, p.Step)
 	learned := p.Learned
-	l, next, last := open(o.Room, &learned, &p, recent, begin)
+	l, next, last := open(o.Room, &learned, &p, begin)
 	l.Ask(o.Kin, 0)
 	if l.Known() == 0 {
 		t.Note = "no sample is left of the days that forecasts rest on"
@@ -46,7 +43,6 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 	}
 	lead := max(1, int(begin-next)+1)
 	t.Paths = l.Project(lead, steps, t.Quantiles)
-	lift(&t, p.Service, festivals)
 	t.judge(&p, last, now, o)
 	if l.HearsKin() {
 		t.Model += WithKin
@@ -54,9 +50,9 @@ func Project(p portrait.Portrait, recent series.Series, festivals []fleet.Festiv
 	return t
 }
 
-// open puts the methods to work on what is known before grid index begin: the portrait's newest values and the samples after them. next is
-// the grid index after the last of them, last the end of the newest step that held a value.
-func open(room *model.Room, learned *model.State, p *portrait.Portrait, recent series.Series, begin int64) (l *model.Learner, next int64, last time.Time) {
+// open puts the methods to work on the portrait's newest values before grid index begin. next is the grid index after the last of them, last
+// the end of the newest step that held a value.
+func open(room *model.Room, learned *model.State, p *portrait.Portrait, begin int64) (l *model.Learner, next int64, last time.Time) {
 	last = p.Quality.LastSample
 	from := series.GridIndex(p.Recent.Start, p.Step)
 	values := p.Recent.Values
@@ -64,35 +60,7 @@ func open(room *model.Room, learned *model.State, p *portrait.Portrait, recent s
 		values = values[:max(n, 0)]
 		last = series.GridTime(begin, p.Step)
 	}
-	next = from + int64(len(values))
-	fresh := newer(recent, p.Step, next, begin)
-	l = learned.Open(room, from, values, len(fresh))
-	for i, y := range fresh {
-		if !(y >= 0) {
-			y = math.NaN()
-		} else {
-			last = series.GridTime(next+int64(i)+1, p.Step)
-		}
-		l.Note(y)
-	}
-	return l, next + int64(len(fresh)), last
-}
-
-// newer is the part of recent from one grid index to another, on the portrait's grid, without gaps at its end: what is not there yet says
-// nothing.
-func newer(recent series.Series, step time.Duration, from, to int64) []float64 {
-	aligned := recent.Align(step, series.Mean)
-	if aligned.Len() == 0 || from >= to {
-		return nil
-	}
-	var out []float64
-	for i := from; i < min(to, series.GridIndex(aligned.Start, step)+int64(aligned.Len())); i++ {
-		out = append(out, aligned.At(series.GridTime(i, step)))
-	}
-	for len(out) > 0 && math.IsNaN(out[len(out)-1]) {
-		out = out[:len(out)-1]
-	}
-	return out
+	return learned.Open(room, from, values, 0), from + int64(len(values)), last
 }
 
 // judge names the link of the chain that spoke and whether sizing may trust it. The gravest doubt is the one that is noted.

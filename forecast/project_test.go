@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast/score"
 	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
@@ -77,8 +76,8 @@ func TestLookAhead(t *testing.T) {
 				to := min(from+day, at)
 				p = portrait.Fold(p, portrait.Batch{Load: series.Series{Start: s.Time(from), Step: step, Values: s.Values[from:to]}}, portrait.Options{Step: step})
 			}
-			// The source may hold more than the past, as a trace does: what lies at or after now must not be read.
-			tide := Project(p, s.Since(p.End), nil, now, Options{Horizon: 6 * time.Hour})
+			// The array of the values holds more than the past, as a trace does: what lies at or after now must not be read.
+			tide := Project(p, now, Options{Horizon: 6 * time.Hour})
 			b, err := portrait.Marshal(p)
 			fmt.Fprintf(&log, "%x %v %s %v %s", b, err, tide.Model, tide.Trusted, tide.Note)
 			for _, path := range tide.Paths {
@@ -116,7 +115,7 @@ func TestChain(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := fold(head(s, tt.n))
-			d := Project(p, series.Series{}, nil, s.Time(tt.n), Options{})
+			d := Project(p, s.Time(tt.n), Options{})
 			wellFormed(t, d, 288)
 			if d.Model != tt.model || d.Trusted != tt.trusted || !strings.Contains(d.Note, tt.note) || tt.note == "" && d.Note != "" {
 				t.Errorf("model %q, trusted %v, note %q; want %q, %v, %q", d.Model, d.Trusted, d.Note, tt.model, tt.trusted, tt.note)
@@ -138,7 +137,7 @@ func TestChainByStep(t *testing.T) {
 		{24 * time.Hour, 28, ModelDay}, // its season is the week
 		{30 * 24 * time.Hour, 48, ModelLevel},
 	} {
-		d := Project(fold(tides(1, tt.step, tt.n)), series.Series{}, nil, series.GridTime(series.GridIndex(tides(1, tt.step, tt.n).Start, tt.step)+int64(tt.n), tt.step), Options{Steps: 30})
+		d := Project(fold(tides(1, tt.step, tt.n)), series.GridTime(series.GridIndex(tides(1, tt.step, tt.n).Start, tt.step)+int64(tt.n), tt.step), Options{Steps: 30})
 		wellFormed(t, d, 30)
 		if d.Model != tt.model {
 			t.Errorf("step %v: model %q (%s), want %q", tt.step, d.Model, d.Note, tt.model)
@@ -154,7 +153,7 @@ func TestStaleAndPoor(t *testing.T) {
 		trusted bool
 	}{{0, true}, {15 * time.Minute, true}, {16 * time.Minute, false}, {40 * time.Hour, false}} {
 		now := p.End.Add(tt.after)
-		d := Project(p, series.Series{}, nil, now, Options{})
+		d := Project(p, now, Options{})
 		wellFormed(t, d, 288)
 		if d.Trusted != tt.trusted || d.At(now, 0.5) != d.Paths[1][0] {
 			t.Errorf("%v after the newest sample: trusted %v (%s), %v now", tt.after, d.Trusted, d.Note, d.At(now, 0.5))
@@ -168,33 +167,8 @@ func TestStaleAndPoor(t *testing.T) {
 		}
 	}
 	gappy.Values[gappy.Len()-1] = s.Values[gappy.Len()-1]
-	if d := Project(fold(gappy), series.Series{}, nil, gappy.End(), Options{}); d.Trusted || !strings.Contains(d.Note, "more than half of the last week is missing") {
+	if d := Project(fold(gappy), gappy.End(), Options{}); d.Trusted || !strings.Contains(d.Note, "more than half of the last week is missing") {
 		t.Errorf("two thirds missing: trusted %v, note %q", d.Trusted, d.Note)
-	}
-}
-
-// Samples that were not folded yet lift the level at once, and the more the nearer.
-func TestRecentCorrectsTheLevel(t *testing.T) {
-	s := tides(3, 5*time.Minute, 10*288+6)
-	p := fold(head(s, 10*288))
-	burst := series.Series{Start: s.Time(10 * 288), Step: s.Step, Values: append([]float64(nil), s.Values[10*288:]...)}
-	for i := range burst.Values {
-		burst.Values[i] *= 2
-	}
-	now := s.Time(10*288 + 6)
-	calm := Project(p, s.Since(p.End), nil, now, Options{})
-	high := Project(p, burst, nil, now, Options{})
-	lift := func(j int) float64 { return high.Paths[1][j] / calm.Paths[1][j] }
-	if !(lift(0) > 1.5 && lift(0) > lift(48) && lift(200) < 1.4) {
-		t.Errorf("a burst of factor 2 lifts the next step by %.2f, four hours by %.2f, 17 hours by %.2f", lift(0), lift(48), lift(200))
-	}
-	// The same samples by the minute say the same.
-	minutes := series.New(burst.Start, time.Minute, 5*len(burst.Values))
-	for i := range minutes.Values {
-		minutes.Values[i] = burst.Values[i/5]
-	}
-	if d := cmp.Diff(high.Paths, Project(p, minutes, nil, now, Options{}).Paths); d != "" {
-		t.Error(d)
 	}
 }
 
@@ -206,7 +180,7 @@ func TestOutageLeavesTheTideStanding(t *testing.T) {
 	for i := 10*288 + 70; i < s.Len(); i++ {
 		down.Values[i] = 0
 	}
-	up, out := Project(fold(s), series.Series{}, nil, s.End(), Options{}), Project(fold(down), series.Series{}, nil, s.End(), Options{})
+	up, out := Project(fold(s), s.End(), Options{}), Project(fold(down), s.End(), Options{})
 	for j := range up.Paths[1] {
 		if r := out.Paths[1][j] / up.Paths[1][j]; r < 0.6 || r > 1.7 {
 			t.Fatalf("step %d: %v after an outage, %v without", j, out.Paths[1][j], up.Paths[1][j])
@@ -214,43 +188,6 @@ func TestOutageLeavesTheTideStanding(t *testing.T) {
 	}
 	if !out.Trusted || !strings.Contains(out.Note, "outage") {
 		t.Errorf("trusted %v, note %q", out.Trusted, out.Note)
-	}
-}
-
-func TestFestivals(t *testing.T) {
-	s := tides(5, 5*time.Minute, 9*288)
-	p := fold(s)
-	now := p.End
-	plain := Project(p, series.Series{}, nil, now, Options{})
-	hour := func(h int) time.Time { return now.Add(time.Duration(h) * time.Hour) }
-	fest := func(approved bool, lifts ...fleet.Lift) []fleet.Festival {
-		return []fleet.Festival{{ID: "sale", Start: hour(2), End: hour(8), Approved: approved, Lifts: lifts}}
-	}
-	tests := []struct {
-		name string
-		in   []fleet.Festival
-		want map[int]float64 // factor by hour
-	}{
-		{"approved", fest(true, fleet.Lift{Service: "shop/cart", Factor: 3, Start: hour(3), End: hour(5)}), map[int]float64{2: 1, 3: 3, 4: 3, 5: 1}},
-		{"without times of its own", fest(true, fleet.Lift{Service: "shop/cart", Factor: 3}), map[int]float64{1: 1, 2: 3, 7: 3, 8: 1}},
-		{"cut to the festival", fest(true, fleet.Lift{Service: "shop/cart", Factor: 3, Start: hour(0), End: hour(20)}), map[int]float64{1: 1, 2: 3, 8: 1}},
-		{"not approved", fest(false, fleet.Lift{Service: "shop/cart", Factor: 3}), map[int]float64{4: 1}},
-		{"another service", fest(true, fleet.Lift{Service: "shop/pay", Factor: 3}), map[int]float64{4: 1}},
-		{"a floor alone", fest(true, fleet.Lift{Service: "shop/cart", Floor: 50}), map[int]float64{4: 1}},
-		{"no reason to scale in", fest(true, fleet.Lift{Service: "shop/cart", Factor: 0.5}), map[int]float64{4: 1}},
-		{"the largest counts", fest(true, fleet.Lift{Service: "shop/cart", Factor: 3}, fleet.Lift{Service: "shop/cart", Factor: 2}), map[int]float64{4: 3}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			d := Project(p, series.Series{}, tt.in, now, Options{})
-			for h, f := range tt.want {
-				for i := range d.Paths {
-					if got := d.Paths[i][12*h] / plain.Paths[i][12*h]; math.Abs(got-f) > 1e-9 {
-						t.Errorf("hour %d, quantile %v: factor %v, want %v", h, d.Quantiles[i], got, f)
-					}
-				}
-			}
-		})
 	}
 }
 
@@ -276,17 +213,17 @@ func TestTidesAreWellFormed(t *testing.T) {
 		now := s.End().Add(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "late")))
 		steps := rapid.IntRange(1, 3000).Draw(t, "steps")
 		q := rapid.SliceOfN(rapid.Float64Range(0.001, 0.999), 1, 6).Draw(t, "quantiles")
-		wellFormed(t, Project(p, series.Series{}, nil, now, Options{Steps: steps, Quantiles: q}), steps)
+		wellFormed(t, Project(p, now, Options{Steps: steps, Quantiles: q}), steps)
 	})
 }
 
 func TestOptions(t *testing.T) {
 	s := tides(1, 5*time.Minute, 3*288)
 	p := fold(s)
-	if d := Project(p, series.Series{}, nil, p.End, Options{Horizon: 90 * 24 * time.Hour, Quantiles: []float64{0.9, 2, 0.5, 0.9, 0}}); len(d.Paths[0]) != 14*288 || !cmp.Equal(d.Quantiles, []float64{0.5, 0.9}) {
+	if d := Project(p, p.End, Options{Horizon: 90 * 24 * time.Hour, Quantiles: []float64{0.9, 2, 0.5, 0.9, 0}}); len(d.Paths[0]) != 14*288 || !cmp.Equal(d.Quantiles, []float64{0.5, 0.9}) {
 		t.Errorf("%d steps of quantiles %v", len(d.Paths[0]), d.Quantiles)
 	}
-	if d := Project(p, series.Series{}, nil, p.End, Options{}); !cmp.Equal(d.Quantiles, []float64{0.1, 0.5, 0.9, 0.95, 0.99}) {
+	if d := Project(p, p.End, Options{}); !cmp.Equal(d.Quantiles, []float64{0.1, 0.5, 0.9, 0.95, 0.99}) {
 		t.Errorf("default quantiles %v", d.Quantiles)
 	}
 }
@@ -301,7 +238,7 @@ func TestCoverageAndError(t *testing.T) {
 		known := (15 + int(seed%7)) * perDay // each weekday twice
 		s := tides(seed, step, known+perDay)
 		now := s.Time(known)
-		d := Project(fold(head(s, known)), series.Series{}, nil, now, Options{})
+		d := Project(fold(head(s, known)), now, Options{})
 		sum = sum.Add(Score(&d, s, now, s.End()))
 		ours += score.MAE(s.Values[known:], d.Paths[1])
 		seasonal += score.MAE(s.Values[known:], s.Values[known-7*perDay:known-6*perDay])

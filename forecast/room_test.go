@@ -30,7 +30,7 @@ func TestARoomForgets(t *testing.T) {
 			p := portrait.Portrait{Version: portrait.Version, Service: "shop/web"}
 			for _, part := range []series.Series{{Start: l.Start, Step: l.Step, Values: l.Values[:half]}, {Start: l.Time(half), Step: l.Step, Values: l.Values[half:]}} {
 				p = portrait.Fold(p, portrait.Batch{CPU: part}, portrait.Options{Step: l.Step, Room: room()})
-				tides = append(tides, Project(p, series.Series{}, nil, part.End(), Options{Horizon: 6 * time.Hour, Room: room()}))
+				tides = append(tides, Project(p, part.End(), Options{Horizon: 6 * time.Hour, Room: room()}))
 			}
 			learned = append(learned, p)
 		}

@@ -149,7 +149,7 @@ func credulousForecast(o *origin, horizon int) [][]float64 {
 
 func forecastOf(o *origin, horizon int, holdFor time.Duration) [][]float64 {
 	p := portrait.Fold(portrait.Portrait{}, portrait.Batch{Load: o.history}, portrait.Options{Step: o.history.Step, HoldFor: holdFor})
-	return forecast.Project(p, series.Series{}, nil, o.history.End(), forecast.Options{Steps: horizon, Quantiles: levels}).Paths
+	return forecast.Project(p, o.history.End(), forecast.Options{Steps: horizon, Quantiles: levels}).Paths
 }
 
 // seasonal repeats the last period; the day stands in for a week that was not seen twice.

@@ -119,7 +119,7 @@ func (p *Past) hourly(i int, now, t time.Time) float64 {
 	at := now.Truncate(awsRefit)
 	tide := remember(p, p.tides, madeAt{"aws", i, at}, func() forecast.Tide {
 		learned := p.learn(portrait.Portrait{Version: portrait.Version, Service: p.b.Services[i].ID()}, p.known(i, at.Add(-awsHistory), at), time.Hour)
-		return forecast.Project(learned, series.Series{}, nil, at, forecast.Options{Horizon: awsAhead})
+		return forecast.Project(learned, at, forecast.Options{Horizon: awsAhead})
 	})
 	return tide.At(t, 0.5)
 }
@@ -134,7 +134,7 @@ const (
 func (p *Past) planned(i int, now, t time.Time) float64 {
 	at := now.Truncate(ahpaRefit)
 	tide := remember(p, p.tides, madeAt{"ahpa", i, at}, func() forecast.Tide {
-		return forecast.Project(p.followed(i, at), series.Series{}, nil, at, forecast.Options{Horizon: ahpaAhead})
+		return forecast.Project(p.followed(i, at), at, forecast.Options{Horizon: ahpaAhead})
 	})
 	return tide.At(t, ahpaQuantile)
 }

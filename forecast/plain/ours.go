@@ -47,7 +47,7 @@ func project(h History, in *Input) Forecast {
 	p := portrait.Fold(portrait.Portrait{Version: portrait.Version, Service: fleet.ServiceID(h.ID)}, portrait.Batch{Load: loadOf(&h)}, po)
 	// A missing value at the end is a step that passed: what is asked for begins after the last one.
 	now := series.GridTime(series.GridIndex(h.Start, h.Step)+int64(h.Len()), h.Step)
-	t := forecast.Project(p, series.Series{}, nil, now, fo)
+	t := forecast.Project(p, now, fo)
 	out := Forecast{Model: t.Model, Note: t.Note}
 	if len(t.Paths) == 0 {
 		return out

@@ -16,7 +16,6 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/model"
 	"github.com/springtide/springtide/hpa"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 )
@@ -237,15 +236,10 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	return nil
 }
 
-// Project is the tide of a portrait by its own history, without plans.
-func Project(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide {
-	return forecast.Project(p, series.Series{}, nil, now, o)
-}
-
 // project makes every tide anew.
 func (l *Loop) project(s *fleet.Snapshot) {
 	calendars := l.calendarsOf(s.Services, s.At)
-	o, project := l.o.Forecast, Project
+	o, project := l.o.Forecast, forecast.Project
 	o.Kin = l.kinTaught.kin
 	if l.o.Project != nil {
 		project = l.o.Project

@@ -32,7 +32,7 @@ type Options struct {
 	Planner  planner.Options
 	Portrait portrait.Options
 	Forecast forecast.Options
-	// Project makes the tide of a portrait where it is set, instead of [Project]: a simulation asks what foresight is worth.
+	// Project makes the tide of a portrait where it is set, instead of [forecast.Project]: a simulation asks what foresight is worth.
 	Project func(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide
 }
 

@@ -51,7 +51,7 @@ func Backcast(svc *fleet.Service, b portrait.Batch, o Options) Summary {
 		if limit <= 0 || target <= 0 {
 			return Summary{From: first, To: load.End(), Verdict: "the capacity of a replica is not known yet"}
 		}
-		tide := forecast.Project(p, series.Series{}, nil, at, o.Forecast)
+		tide := forecast.Project(p, at, o.Forecast)
 		m.day(load, tide, at, at.Add(day), limit, target, ceilDiv(peak(load, at.Add(-week), at)*staticMargin, limit))
 	}
 	s := Summary{From: first, To: load.End(), CoreHours: m.cores, CoreHoursStatic: m.coresStatic,
