@@ -74,15 +74,22 @@ func (z *sizer) carry(load float64) (int32, bool) {
 // slow scrapes add to the age of the load that is carried forward.
 func (z *sizer) leadOf() time.Duration {
 	d := z.o.Defaults
-	startUp := z.svc.StartUp
-	if startUp <= 0 {
-		startUp = z.p.StartUp[1]
-		// Four observations say little of a 0.9 quantile: the standard figure stands beside them.
-		if z.p.StartUps < 5 {
-			startUp = max(startUp, d.StartUp)
-		}
+	return StartUp(z.svc, z.p, d.StartUp) + d.Cycle + d.Late
+}
+
+// leastStartUps is how many start-ups of a service were seen before their quantile counts alone: four say little of a 0.9 quantile.
+const leastStartUps = 5
+
+// StartUp is the time to Ready that a service is sized with: its operator's figure, or the 0.9 quantile of what was observed. While few
+// start-ups were seen, it is at least usual, the figure of a service without any.
+func StartUp(svc *fleet.Service, p *portrait.Portrait, usual time.Duration) time.Duration {
+	switch {
+	case svc.StartUp > 0:
+		return svc.StartUp
+	case p.StartUps < leastStartUps:
+		return max(p.StartUp[1], usual)
 	}
-	return startUp + d.Cycle + d.Late
+	return p.StartUp[1]
 }
 
 // forecastPart is the predictive floor.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/signal"
 )
@@ -57,20 +57,6 @@ func (l *ledger) late() time.Duration {
 	return longest
 }
 
-// leastStartUps is how many start-ups of a service were seen before their quantile stands alone; it is hpa's own figure.
-const leastStartUps = 5
-
-// startUpOf is the time to Ready that a service's sizing reckons with: its operator's figure, or the 0.9 quantile of what was observed.
-func startUpOf(svc *fleet.Service, p *portrait.Portrait, prior time.Duration) time.Duration {
-	switch {
-	case svc.StartUp > 0:
-		return svc.StartUp
-	case p.StartUps < leastStartUps:
-		return max(p.StartUp[1], prior)
-	}
-	return p.StartUp[1]
-}
-
 // coveredStarts is the share of a pool's requested CPU whose services must have started within the lead: one slow service of a few pods is
 // left to the watermark and does not bring every machine home half an hour early.
 const coveredStarts = 0.95
@@ -85,7 +71,7 @@ func (l *ledger) startUp() time.Duration {
 	var all, sum fleet.MilliCPU
 	for _, v := range l.services {
 		p := l.in.Portraits[v.svc.ID]
-		s := start{startUpOf(v.svc, &p, l.in.Options.StartUp), v.svc.Request.CPU * fleet.MilliCPU(max(v.pods, 1))}
+		s := start{hpa.StartUp(v.svc, &p, l.in.Options.StartUp), v.svc.Request.CPU * fleet.MilliCPU(max(v.pods, 1))}
 		starts = append(starts, s)
 		all += s.cpu
 	}
