@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/fleetapi"
+	"github.com/springtide/springtide/internal/loop/memorystore"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/sim/scenario"
@@ -60,9 +61,9 @@ type controller struct {
 	index  map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
 	read []int
-	// epoch is the leader's, kept what outlives it.
+	// epoch is the leader's; the store outlives it.
 	epoch int64
-	kept  kept
+	memorystore.Store
 	// fresh are the facts that the running cycle saw, stale those that a cache shows while it lags.
 	fresh, stale *fleet.Snapshot
 	// api takes the writes, order draws the order of groups of them.
@@ -100,7 +101,7 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 	c := newController(w, o, others)
 	if len(w.faults) == 0 {
 		var err error
-		if c.kept, err = shared.learned(ctx); err != nil {
+		if c.Portraits, c.Summaries, err = shared.learned(ctx); err != nil {
 			return err
 		}
 	}
@@ -196,6 +197,7 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]marking{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, eased: make([]bool, len(w.services)), index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
 		order: rand.New(rand.NewPCG(w.b.Seed, orderStream)), stamps: rand.New(rand.NewPCG(w.b.Seed, stampStream))}
 	c.api = fleetapi.New(c)
+	c.Store = memorystore.Store{Down: c.stored, Most: decisionsKept}
 	f := &w.b.Fleet.Lending
 	mode := fleet.Observe
 	if o.Lends {

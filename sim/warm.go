@@ -7,19 +7,22 @@ import (
 	"sync"
 	"time"
 
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/portrait"
 )
 
 // warm is what a loop has learned of the history before a run. It is the same for every row, so it is learned once, by the loop's first
 // cycle on a fleet of its own, and each row begins as after a restart.
 type warm struct {
-	once sync.Once
-	kept kept
-	err  error
+	once      sync.Once
+	portraits map[fleet.ServiceID]portrait.Portrait
+	summaries map[fleet.ServiceID]loop.Summary
+	err       error
 }
 
 // learned returns what a row begins with. Portraits are values that nobody writes into, so rows share them.
-func (s *Shared) learned(ctx context.Context) (kept, error) {
+func (s *Shared) learned(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, map[fleet.ServiceID]loop.Summary, error) {
 	w := &s.warm
 	w.once.Do(func() {
 		c := newController(NewWorld(s.past.b, s.rates), controllerOptions{}, nil)
@@ -31,11 +34,11 @@ func (s *Shared) learned(ctx context.Context) (kept, error) {
 			w.err = fmt.Errorf("learn the history: %w", err)
 		}
 		// Summaries are what operators read before they switch a service on: nobody does here, so none is made anew.
-		for id, sum := range c.kept.summaries {
+		for id, sum := range c.Summaries {
 			sum.Made = s.past.b.End().Add(365 * 24 * time.Hour)
-			c.kept.summaries[id] = sum
+			c.Summaries[id] = sum
 		}
-		w.kept = kept{portraits: c.kept.portraits, summaries: c.kept.summaries}
+		w.portraits, w.summaries = c.Portraits, c.Summaries
 	})
-	return kept{portraits: maps.Clone(w.kept.portraits), summaries: maps.Clone(w.kept.summaries)}, w.err
+	return maps.Clone(w.portraits), maps.Clone(w.summaries), w.err
 }

@@ -16,7 +16,7 @@ func TestRowsShareWhatWasLearned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(shared.warm.kept.portraits) != 2 || len(alone.warm.kept.portraits) != 0 {
+	if len(shared.warm.portraits) != 2 || len(alone.warm.portraits) != 0 {
 		t.Fatal("nothing was shared, or all of it")
 	}
 	if without, err := Run(context.Background(), b, whole, alone); err != nil || !reflect.DeepEqual(with, without) {

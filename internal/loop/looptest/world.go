@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/fleetapi"
+	"github.com/springtide/springtide/internal/loop/memorystore"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -82,7 +83,8 @@ type World struct {
 	// Each, when set, is called with every snapshot that the loop is given.
 	Each func(s *fleet.Snapshot)
 
-	Store
+	// Store is what outlives a loop; it is down while StoreErr is set.
+	memorystore.Store
 }
 
 // Told is what one report said of the loop's dependencies.
@@ -105,6 +107,7 @@ type Read struct {
 func New(o Options) *World {
 	w := &World{o: o, now: o.Start, live: map[fleet.ServiceID]hpa.Live{}}
 	w.api = fleetapi.New(w)
+	w.Down = func() error { return w.StoreErr }
 	w.Pools = []fleet.Pool{
 		{ID: OfflinePool, Version: "0", Class: fleet.Offline, Mode: fleet.Auto},
 		{ID: OnlinePool, Version: "0", Class: fleet.Online, Mode: fleet.Auto, Unit: fleet.UnitSocket, LowWatermark: 0.05, HighWatermark: 0.1, Notice: time.Minute,
@@ -194,6 +197,15 @@ func (w *World) Now() time.Time { return w.now }
 
 // At implements loop.Clock: the world has one clock.
 func (w *World) At(stamp time.Time) time.Time { return stamp }
+
+// Append implements loop.Journal. A record shares nothing with what the loop goes on to use: each cycle makes a new plan.
+func (w *World) Append(_ context.Context, r *loop.Record) error {
+	if w.StoreErr != nil {
+		return w.StoreErr
+	}
+	w.Records = append(w.Records, *r)
+	return nil
+}
 
 // Park implements loop.Clock: time passes at once, and the world with it.
 func (w *World) Park(_ context.Context, until time.Time, _ bool) error {
