@@ -66,7 +66,7 @@ const lateSteps = 6
 // What was read already is read again only as far back as samples may be late. Otherwise a service that exports nothing would make each
 // reading longer than the one before.
 func (l *Loop) readings(s *fleet.Snapshot) []reading {
-	known, silent := reading{from: s.At}, reading{from: s.At}
+	followed, silent := reading{from: s.At}, reading{from: s.At}
 	young := reading{from: s.At.Add(-l.o.Backfill), young: true}
 	late := -lateSteps * l.o.Learn
 	var newest time.Time
@@ -77,23 +77,23 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 	}
 	for _, svc := range s.Services {
 		p, ok := l.portraits[svc.ID]
-		read, before := l.read[svc.ID]
-		if !ok || l.again[svc.ID] || !before && p.End.Before(young.from) {
+		known := l.progressOf(svc.ID)
+		if !ok || known.again || known.read.IsZero() && p.End.Before(young.from) {
 			young.services = append(young.services, svc)
 			continue
 		}
 		from := p.End
 		// What is in quarantine is read again, as it is folded or dropped only once the fall was judged.
-		if again := read.Add(late); again.After(from) && !p.Hold.Quarantined() {
+		if again := known.read.Add(late); again.After(from) && !p.Hold.Quarantined() {
 			from = again
 		}
 		if p.End.Before(newest.Add(late)) {
 			silent.add(svc, from)
 		} else {
-			known.add(svc, from)
+			followed.add(svc, from)
 		}
 	}
-	return []reading{known, silent, young}
+	return []reading{followed, silent, young}
 }
 
 func (r *reading) add(svc fleet.Service, from time.Time) {
@@ -106,7 +106,7 @@ func (r *reading) add(svc fleet.Service, from time.Time) {
 // hasNew reports whether a service was never looked at: it is learned at once, so that it has a portrait soon after its creation.
 func (l *Loop) hasNew(s *fleet.Snapshot) bool {
 	for i := range s.Services {
-		if _, ok := l.portraits[s.Services[i].ID]; !ok && !l.unread[s.Services[i].ID] {
+		if _, ok := l.portraits[s.Services[i].ID]; !ok && !l.progressOf(s.Services[i].ID).unread {
 			return true
 		}
 	}
@@ -119,13 +119,8 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.tides, s)
 	drop(l.decisions, s)
 	drop(l.summaries, s)
-	drop(l.read, s)
-	drop(l.unread, s)
-	drop(l.looks, s)
-	drop(l.again, s)
-	drop(l.started, s)
 	drop(l.days, s)
-	drop(l.moments, s)
+	drop(l.progress, s)
 }
 
 func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
@@ -144,10 +139,10 @@ func (l *Loop) since(ctx context.Context, services []fleet.Service, from, to tim
 	for i := range services {
 		id := services[i].ID
 		if unread != nil && unread.Services[id] != nil {
-			l.unread[id] = true
+			l.progressOf(id).unread = true
 			continue
 		}
-		delete(l.unread, id)
+		l.progressOf(id).unread = false
 		read = append(read, services[i])
 	}
 	if unread != nil {
@@ -184,10 +179,11 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	}
 	for i := range r.services {
 		if k, ok := at[r.services[i].ID]; ok {
-			todo[k].batch.Moments = l.moments[r.services[i].ID].settled(l.o.Learn)
+			progress := l.progressOf(r.services[i].ID)
+			todo[k].batch.Moments = progress.moments.settled(l.o.Learn)
 			todo[k].batch.PodsReady = float64(r.services[i].Ready())
 			todo[k].batch.CoresMost = hpa.CoresMost(&r.services[i], s.Node)
-			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, l.started[r.services[i].ID], to)
+			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, progress.started, to)
 		}
 	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
@@ -211,15 +207,16 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 		l.portraits[id] = folded[i]
 		l.folded(id, doubted, to)
 		if !folded[i].Hold.Quarantined() {
-			l.started[id] = to
+			l.progressOf(id).started = to
 		}
 	}
 	for i := range r.services {
 		id := r.services[i].ID
-		l.read[id] = to
+		progress := l.progressOf(id)
+		progress.read = to
 		if r.young {
-			delete(l.again, id)
-			l.looks[id] = look{to, r.services[i].Target, r.services[i].TargetKind}
+			progress.again = false
+			progress.look = look{to, r.services[i].Target, r.services[i].TargetKind}
 		}
 		if _, ok := l.portraits[id]; !ok && r.young {
 			l.portraits[id] = portrait.Portrait{Version: portrait.Version, Service: id, End: to}

@@ -82,7 +82,6 @@ type Loop struct {
 	portraits map[fleet.ServiceID]portrait.Portrait
 	tides     map[fleet.ServiceID]forecast.Tide
 	decisions map[fleet.ServiceID][]hpa.Decision
-	moments   map[fleet.ServiceID]moments
 	summaries map[fleet.ServiceID]Summary
 	// days are what calendars did to services, kin what services of one calendar know together as of pooled; newcomers have learned theirs
 	// since.
@@ -101,15 +100,22 @@ type Loop struct {
 	rooms     []*model.Room // of the workers that learn and forecast
 	// ready is when pods became ready first.
 	ready firstReady
-	// read is up to when the history of each service was read by this process.
-	read map[fleet.ServiceID]time.Time
-	// unread are the services for which the last reading got no answer.
-	unread map[fleet.ServiceID]bool
-	// looks are when whole backfills were last read, again the services that are to be learned from theirs.
-	looks map[fleet.ServiceID]look
-	again map[fleet.ServiceID]bool
-	// started is up to when each portrait has learned start-ups: not as far as it was read while it is in doubt.
-	started map[fleet.ServiceID]time.Time
+	// progress is how far the history of each service is learned; see [Loop.progressOf].
+	progress map[fleet.ServiceID]*progress
+}
+
+// progress is how far the history of one service is learned. It ends with the process.
+type progress struct {
+	// read is up to when this process has read the history; zero before the first time.
+	read time.Time
+	// unread says that the last reading got no answer for the service.
+	unread bool
+	// look is when the whole backfill was last read. again says that the portrait is to be learned from it.
+	look  look
+	again bool
+	// started is up to when the portrait has learned start-ups: not as far as it was read while it is in doubt.
+	started time.Time
+	moments moments
 }
 
 // New returns a loop that has yet to watch its first window.
@@ -124,10 +130,19 @@ func New(p Ports, o Options) *Loop {
 	o.Planner.Interval = max(o.Planner.Interval, o.React)
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
-		decisions: map[fleet.ServiceID][]hpa.Decision{}, moments: map[fleet.ServiceID]moments{},
-		summaries: map[fleet.ServiceID]Summary{},
-		gangs:     map[fleet.JobID]fleet.Gang{}, waits: newWaits(), days: map[fleet.ServiceID]Days{}, calendars: map[string]calendarDays{},
-		read: map[fleet.ServiceID]time.Time{}, unread: map[fleet.ServiceID]bool{}, looks: map[fleet.ServiceID]look{}, again: map[fleet.ServiceID]bool{}, started: map[fleet.ServiceID]time.Time{}, paces: newPaceWatch(), ready: firstReady{}}
+		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{}, days: map[fleet.ServiceID]Days{},
+		progress: map[fleet.ServiceID]*progress{}, gangs: map[fleet.JobID]fleet.Gang{}, waits: newWaits(), calendars: map[string]calendarDays{},
+		paces: newPaceWatch(), ready: firstReady{}}
+}
+
+// progressOf is the progress of a service, which begins when it is first asked for.
+func (l *Loop) progressOf(id fleet.ServiceID) *progress {
+	p := l.progress[id]
+	if p == nil {
+		p = &progress{}
+		l.progress[id] = p
+	}
+	return p
 }
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.

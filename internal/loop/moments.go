@@ -69,9 +69,9 @@ func (l *Loop) catch(live map[fleet.ServiceID]hpa.Live) {
 		if !known || !load.OK || !signal.Sound(load.Value) || now.LoadSignal != "" && now.LoadSignal != p.Signal {
 			continue
 		}
-		m := l.moments[id].add(load.At, load.Value, l.o.Learn)
-		l.moments[id] = m
-		now.Steady = steady(m.kept)
+		progress := l.progressOf(id)
+		progress.moments = progress.moments.add(load.At, load.Value, l.o.Learn)
+		now.Steady = steady(progress.moments.kept)
 		live[id] = now
 	}
 }
@@ -90,8 +90,8 @@ func steady(kept []portrait.Moment) fleet.Known[float64] {
 // folded drops the moments that the portrait of a service has learned, except those that tell where the load stands. The moments of the newest step are
 // learned with the step to come. Those that came in while the portrait was in doubt teach nothing: the next that do begin as after a silence.
 func (l *Loop) folded(id fleet.ServiceID, doubted bool, now time.Time) {
-	m, ok := l.moments[id]
-	if !ok {
+	m := &l.progressOf(id).moments
+	if m.last.IsZero() {
 		return
 	}
 	if doubted {
@@ -100,5 +100,4 @@ func (l *Loop) folded(id fleet.ServiceID, doubted bool, now time.Time) {
 	p := l.portraits[id]
 	learned, standing := p.End.Add(-p.Step), m.last.Add(-steadyOver)
 	m.kept = slices.DeleteFunc(m.kept, func(x portrait.Moment) bool { return x.At.Before(learned) && !x.At.After(standing) })
-	l.moments[id] = m
 }

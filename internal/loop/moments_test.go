@@ -15,7 +15,7 @@ import (
 
 func TestMomentsWaitForTheirStep(t *testing.T) {
 	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	l := &Loop{o: Options{Learn: 5 * time.Minute}, moments: map[fleet.ServiceID]moments{},
+	l := &Loop{o: Options{Learn: 5 * time.Minute}, progress: map[fleet.ServiceID]*progress{},
 		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
 	see := func(id fleet.ServiceID, s portrait.Signal, load fleet.Known[float64]) {
 		l.catch(map[fleet.ServiceID]hpa.Live{id: {Load: load, LoadSignal: s}})
@@ -28,25 +28,25 @@ func TestMomentsWaitForTheirStep(t *testing.T) {
 	see("shop/cart", portrait.CPU, fleet.KnownAt(1.0, minute(9))) // of another signal
 	see("shop/cart", portrait.Requests, fleet.Known[float64]{})   // nothing was seen
 	see("shop/new", portrait.Requests, fleet.KnownAt(1.0, begin)) // has no portrait yet
-	if n := len(l.moments["shop/cart"].kept); n != 8 || len(l.moments) != 1 {
-		t.Fatalf("%d moments of the service wait, of %d services; want 8 of one", n, len(l.moments))
+	if n := len(l.progressOf("shop/cart").moments.kept); n != 8 || len(l.progress) != 1 {
+		t.Fatalf("%d moments of the service wait, of %d services; want 8 of one", n, len(l.progress))
 	}
 	l.portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, Step: time.Minute, End: minute(5)}
 	l.folded("shop/cart", false, minute(8))
-	if kept := l.moments["shop/cart"].kept; len(kept) != 4 || kept[0].Load != 4 {
+	if kept := l.progressOf("shop/cart").moments.kept; len(kept) != 4 || kept[0].Load != 4 {
 		t.Errorf("after the fifth step %v wait, want those of minutes 4 to 7: the newest step is settled by the next one", kept)
 	}
 	for i := range 2 * momentsKept {
 		see("shop/cart", portrait.Requests, fleet.KnownAt(1.0, minute(100+i)))
 	}
-	if n := len(l.moments["shop/cart"].kept); n != momentsKept {
+	if n := len(l.progressOf("shop/cart").moments.kept); n != momentsKept {
 		t.Errorf("%d moments wait while no history comes, want %d", n, momentsKept)
 	}
 }
 
 func TestSteadyIsTheMeanOfTheLastMinutes(t *testing.T) {
 	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	l := &Loop{o: Options{Learn: 5 * time.Minute}, moments: map[fleet.ServiceID]moments{},
+	l := &Loop{o: Options{Learn: 5 * time.Minute}, progress: map[fleet.ServiceID]*progress{},
 		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
 	for _, c := range []struct {
 		seconds    int
@@ -76,7 +76,7 @@ func TestSteadyIsTheMeanOfTheLastMinutes(t *testing.T) {
 // news of how far the load of a minute lies from that of its step.
 func TestFirstMomentsTeachNothing(t *testing.T) {
 	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	l := &Loop{o: Options{Learn: 5 * time.Minute}, moments: map[fleet.ServiceID]moments{},
+	l := &Loop{o: Options{Learn: 5 * time.Minute}, progress: map[fleet.ServiceID]*progress{},
 		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 	see := func(from, to int) {
@@ -85,7 +85,7 @@ func TestFirstMomentsTeachNothing(t *testing.T) {
 		}
 	}
 	first := func() (time.Time, int) {
-		m := l.moments["shop/cart"].settled(l.o.Learn)
+		m := l.progressOf("shop/cart").moments.settled(l.o.Learn)
 		if len(m) == 0 {
 			return time.Time{}, 0
 		}

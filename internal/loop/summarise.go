@@ -42,7 +42,7 @@ type look struct {
 
 // nextLook is when the whole backfill of a service is to be read: once a day, when its summary is due, and when its target is another one.
 func (l *Loop) nextLook(s *fleet.Service) time.Time {
-	last, sum := l.looks[s.ID], l.summaries[s.ID]
+	last, sum := l.progressOf(s.ID).look, l.summaries[s.ID]
 	next := sum.next()
 	if daily := last.at.Add(day); daily.Before(next) {
 		next = daily
@@ -59,10 +59,11 @@ func (l *Loop) nextLook(s *fleet.Service) time.Time {
 func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Service) {
 	var due []fleet.Service
 	for i := range services {
-		if s := &services[i]; l.looks[s.ID].at.IsZero() { // a process that starts does not read everything at once
-			l.looks[s.ID] = look{now, s.Target, s.TargetKind}
+		s := &services[i]
+		if p := l.progressOf(s.ID); p.look.at.IsZero() { // a process that starts does not read everything at once
+			p.look = look{now, s.Target, s.TargetKind}
 		}
-		if !now.Before(l.nextLook(&services[i])) {
+		if !now.Before(l.nextLook(s)) {
 			due = append(due, services[i])
 		}
 	}
@@ -83,7 +84,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 	for i := range due {
 		s := &due[i]
 		l.readBack(s, of[s.ID])
-		l.looks[s.ID] = look{now, s.Target, s.TargetKind}
+		l.progressOf(s.ID).look = look{now, s.Target, s.TargetKind}
 		if x := l.summaries[s.ID]; !now.Before(x.next()) {
 			sums = append(sums, *s)
 		}
@@ -100,10 +101,11 @@ func (l *Loop) readBack(s *fleet.Service, b portrait.Batch) {
 		return
 	}
 	known := p.Lacks(&b)
-	last, before := l.looks[s.ID]
-	moved := before && (last.target != s.Target || last.kind != s.TargetKind)
+	progress := l.progressOf(s.ID)
+	last := progress.look
+	moved := !last.at.IsZero() && (last.target != s.Target || last.kind != s.TargetKind)
 	if least := int(readBackGain / p.Step); known >= least || moved && known > -least {
-		l.again[s.ID] = true
+		progress.again = true
 		l.p.Log.Info("the source knows more history than was learned: it is read back", "service", s.ID, "steps", known, "target changed", moved)
 	}
 }
