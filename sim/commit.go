@@ -109,6 +109,7 @@ func (c *controller) Refuse(x *protocol.Write) error {
 // Commit implements fleetapi.World: an object changes, and the fleet with it. What invariants ask of a write is judged right before.
 func (c *controller) Commit(x *protocol.Write, version string) {
 	c.checkStamp(x)
+	c.checkFrozen(x)
 	w := c.w
 	switch d := x.Change.(type) {
 	case protocol.CreateLoan:

@@ -140,7 +140,7 @@ func (l *leadership) ports() loop.Ports {
 	if c.w.log != nil {
 		log = c.w.log
 	}
-	return loop.Ports{Observer: l, History: c, Actuator: l, Reporter: c.w.reporter, Journal: c, Memory: c, Clock: c, Log: slog.New(log)}
+	return loop.Ports{Observer: l, History: c, Actuator: l, Reporter: l, Journal: c, Memory: c, Clock: c, Log: slog.New(log)}
 }
 
 // options are the controller's own, but for the pace of plans and what the run takes from its foresight.
@@ -378,6 +378,7 @@ var (
 	_ loop.Observer = (*leadership)(nil)
 	_ loop.History  = (*controller)(nil)
 	_ loop.Actuator = (*leadership)(nil)
+	_ loop.Reporter = (*leadership)(nil)
 	_ loop.Journal  = (*controller)(nil)
 	_ loop.Memory   = (*controller)(nil)
 	_ loop.Clock    = (*controller)(nil)

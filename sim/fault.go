@@ -53,6 +53,7 @@ var plainest = map[string]struct {
 	scenario.Heartbeats:     {10 * time.Minute, time.Hour, 1, nil},
 	scenario.MovingLost:     {time.Minute, 30 * time.Minute, 0.7, nil},
 	scenario.DeliveredTwice: {10 * time.Minute, time.Hour, 0.5, nil},
+	scenario.Freeze:         {leastFrozen, mostFrozen, 1, nil},
 	scenario.ClocksForward:  {tick, tick, 1, nil}, // a moment
 	scenario.ClocksBack:     {tick, tick, 1, nil},
 }
@@ -82,6 +83,7 @@ func drawFaults(b *scenario.Built) []fault {
 		all = append(all, f)
 	}
 	all = append(all, drawShrunk(b, last)...)
+	all = append(all, drawFreeze(b, last)...)
 	all = append(all, b.Faults.List...)
 	scored := int32(scenario.WarmUp / tick)
 	out := make([]fault, 0, len(all))

@@ -372,6 +372,10 @@ func TestInvariantsAreSeen(t *testing.T) {
 			p := &c.w.pods[c.w.services[0].pods[0]]
 			p.noticeLoan, p.noticeEpoch, p.astray = lent.ID, lent.Epoch, ticks(noticeWithin) // by a loan that is Lent
 		},
+		"was written under a freeze": func(c *controller) {
+			c.w.faults = append(c.w.faults, fault{Fault: scenario.Fault{Kind: scenario.Freeze}, to: c.w.tick + 1})
+			charge(c, "shop/svc-0", planner.Charge{Pool: onlinePool, Pods: 1})
+		},
 		"its ledger counts 1": func(c *controller) { takeTwo(c, 1) },
 		"in a minute of at most 1": func(c *controller) {
 			c.pools[1].Budget.EvictionsPerMinute = 1

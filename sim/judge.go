@@ -87,7 +87,7 @@ func (j *judge) isOpen(w fleet.Window, at time.Time) bool {
 }
 
 // unsteady are the faults under which a controller may not come to carry out what it decided.
-var unsteady = []string{scenario.LeaderFlapping, scenario.Crash, scenario.APIConflicts, scenario.StaleCache, scenario.ClockSkew}
+var unsteady = []string{scenario.LeaderFlapping, scenario.Crash, scenario.APIConflicts, scenario.StaleCache, scenario.ClockSkew, scenario.Freeze}
 
 // steady reports whether none of them is under way.
 func (w *World) steady() bool {

@@ -49,6 +49,9 @@ func detached(s *fleet.Snapshot) *fleet.Snapshot {
 func (c *controller) snapshot() *fleet.Snapshot {
 	w := c.w
 	s := &fleet.Snapshot{At: c.Now(), LeaderEpoch: c.epoch, Nodes: w.standing(), Pools: c.pools, Tenants: c.tenants, Festivals: c.plans, Loans: slices.Clone(c.loans)}
+	if w.on(scenario.Freeze) != nil {
+		s.Frozen = "a drill"
+	}
 	c.listPods()
 	for i := range w.services {
 		c.services[i].Desired = fleet.KnownAt(w.services[i].desired, w.now)

@@ -251,18 +251,19 @@ const (
 	ClocksBack     = "clocksBack"     // the same, and they go back
 	BudgetRefuses  = "budgetRefuses"  // disruption budgets refuse to evict the pods of some jobs
 	NotReady       = "notReady"       // machines are not ready: nothing lands there, and their node side is silent
+	Freeze         = "freeze"         // an operator freezes the cluster: every action is held
 )
 
 // Kinds are all kinds of faults. What a seed draws hangs on their number and order: a kind that is added changes the run of every seed.
 func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
 		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,
-		ClocksForward, ClocksBack, NotReady, MetricsShrunk, BudgetRefuses}
+		ClocksForward, ClocksBack, NotReady, MetricsShrunk, BudgetRefuses, Freeze}
 }
 
-// Drawn are the kinds among which a seed draws where a file names none: all but a source that lies, which has a draw of its own.
+// Drawn are the kinds among which a seed draws where a file names none: all but a source that lies and a freeze, which have draws of their own.
 func Drawn() []string {
-	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == MetricsShrunk })
+	return slices.DeleteFunc(Kinds(), func(k string) bool { return k == MetricsShrunk || k == Freeze })
 }
 
 // Any reports whether anything goes wrong.
