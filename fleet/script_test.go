@@ -17,10 +17,9 @@ import (
 //	MINUTE drain [acked]
 //	MINUTE kill AT                  the kill is announced
 //	MINUTE turn-back|fence|write-off|cancel|gone
-func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
-func play(t *testing.T, lines [][]string) string {
-	t.Helper()
+func newScript(*testing.T) scripttest.Script {
 	start := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	clock := func(at time.Time) string {
 		if at.IsZero() {
@@ -28,13 +27,7 @@ func play(t *testing.T, lines [][]string) string {
 		}
 		return at.Format("15:04")
 	}
-	minute := func(word string) time.Time {
-		d, err := time.ParseDuration(word + "m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return start.Add(d)
-	}
+	minute := func(word string) time.Time { return start.Add(scripttest.Duration(word + "m")) }
 	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(start, "the ebb leaves it free")
 	var b strings.Builder
 	show := func(step string, now time.Time, err error) {
@@ -50,29 +43,27 @@ func play(t *testing.T, lines [][]string) string {
 		fmt.Fprintf(&b, "%s %d, held by %s, next %s, deadline %s, due %s%s\n", l.Phase, l.Epoch, l.Holder(), orDash(l.Next()), clock(l.Deadline), clock(l.Due), kill)
 	}
 	show("begin", start, nil)
-	for _, f := range lines {
+	line := func(f scripttest.Line) bool {
 		now := minute(f[0])
 		var next Loan
 		var err error
 		clean := &ShareParcel{Clean: true, CleanAt: now}
-		if len(f) > 2 && (f[1] == "lend" || f[1] == "return") {
-			if _, err := fmt.Sscan(f[2], &clean.CleanEpoch); err != nil {
-				t.Fatal(err)
-			}
+		if f.Has(2) && (f[1] == "lend" || f[1] == "return") {
+			clean.CleanEpoch = int64(f.Int(2))
 		}
-		switch f[1] {
+		switch f.Word(1) {
 		case "lend":
 			next, err = l.Lend(now, clean)
 		case "return":
 			next, err = l.Return(now, clean)
 		case "recall":
-			next, err = l.Recall(now, minute(f[2]), minute(f[3]), "the flood comes")
+			next, err = l.Recall(now, minute(f.Word(2)), minute(f.Word(3)), "the flood comes")
 		case "announce":
-			next, err = l.Announce(minute(f[2]), "")
+			next, err = l.Announce(minute(f.Word(2)), "")
 		case "drain":
-			next, err = l.Drain(now, len(f) > 2)
+			next, err = l.Drain(now, f.Has(2))
 		case "kill":
-			next, err = l.AnnounceKill(now, minute(f[2]), "")
+			next, err = l.AnnounceKill(now, minute(f.Word(2)), "")
 		case "turn-back":
 			next, err = l.TurnBack(now, "")
 		case "fence":
@@ -84,12 +75,13 @@ func play(t *testing.T, lines [][]string) string {
 		case "gone":
 			next = l.NodeGone(now)
 		default:
-			t.Fatalf("unknown step %q", f[1])
+			return false
 		}
 		l = next
 		show(f[1], now, err)
+		return true
 	}
-	return b.String()
+	return scripttest.Script{Line: line, Out: b.String}
 }
 
 func orDash(p PoolID) PoolID {

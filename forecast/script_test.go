@@ -14,33 +14,34 @@ import (
 //
 //	late DURATION                   is asked that long after its last sample
 //	ask HOUR...                     the hours from now to show
-func TestScripts(t *testing.T) { scripttest.Run(t, ask) }
+func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
-func ask(t *testing.T, lines [][]string) string {
-	t.Helper()
+func newScript(*testing.T) scripttest.Script {
 	h := scripttest.History{}
 	var late time.Duration
 	var hours []int
-	for _, line := range lines {
-		ok, err := h.Do(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch {
-		case ok:
-		case line[0] == "late" && len(line) == 2:
-			late = scripttest.Duration(t, line[1])
-		case line[0] == "ask":
-			for _, word := range line[1:] {
-				hours = append(hours, scripttest.Int(t, word))
+	line := func(f scripttest.Line) bool {
+		switch f[0] {
+		case "late":
+			late = f.Duration(1)
+		case "ask":
+			for i := 1; f.Has(i); i++ {
+				hours = append(hours, f.Int(i))
 			}
 		default:
-			t.Fatalf("unknown words %q", line)
+			return h.Do(f)
 		}
+		return true
 	}
-	p := portrait.Fold(portrait.Portrait{Service: "shop/cart"}, portrait.Batch{Load: h.Series}, portrait.Options{})
-	now := h.End().Add(late)
-	d := Project(p, now, Options{Quantiles: []float64{0.5, 0.9}, Horizon: 14 * 24 * time.Hour})
+	return scripttest.Script{Line: line, Out: func() string {
+		p := portrait.Fold(portrait.Portrait{Service: "shop/cart"}, portrait.Batch{Load: h.Series}, portrait.Options{})
+		d := Project(p, h.End().Add(late), Options{Quantiles: []float64{0.5, 0.9}, Horizon: 14 * 24 * time.Hour})
+		return told(&d, hours)
+	}}
+}
+
+// told writes what a tide says of some hours from now.
+func told(d *Tide, hours []int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, trusted: %v", d.Model, d.Trusted)
 	if d.Note != "" {

@@ -2,7 +2,6 @@ package hpa
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,19 +10,16 @@ import (
 	"github.com/springtide/springtide/internal/scripttest"
 )
 
-// TestScripts runs testdata/*.txtar: a case changes a calm service of eight replicas, one change a line (see script), and the target
+// TestScripts runs testdata/*.txtar: a case changes a calm service of eight replicas, one change a line (see line), and the target
 // follows.
-func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+func TestScripts(t *testing.T) {
+	scripttest.Run(t, func(*testing.T) scripttest.Script {
+		w := calm(8)
+		return scripttest.Script{Line: w.line, Out: func() string { return told(w.size()) }}
+	})
+}
 
-func play(t *testing.T, lines [][]string) string {
-	t.Helper()
-	w := calm(8)
-	for _, f := range lines {
-		if err := script(w, f); err != nil {
-			t.Fatalf("%q: %v", f, err)
-		}
-	}
-	tg := w.size()
+func told(tg Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replicas %d", tg.Replicas)
 	if tg.Held != "" {
@@ -39,91 +35,80 @@ func play(t *testing.T, lines [][]string) string {
 	return b.String()
 }
 
-// script carries out one line of a script.
-func script(w *world, f []string) (err error) {
-	arg := func(i int) string {
-		if i < len(f) {
-			return f[i]
-		}
-		return ""
-	}
-	keep := func(e error) {
-		if err == nil {
-			err = e
-		}
-	}
-	num := func(i int) float64 { v, e := strconv.ParseFloat(arg(i), 64); keep(e); return v }
-	dur := func(i int) time.Duration { v, e := time.ParseDuration(arg(i)); keep(e); return v }
+// line carries out one line of a script.
+func (w *world) line(f scripttest.Line) bool {
 	stamp := func(i int) time.Time { // an optional age
-		if i >= len(f) {
+		if !f.Has(i) {
 			return w.now.Add(-15 * time.Second)
 		}
-		return w.now.Add(-dur(i))
+		return w.now.Add(-f.Duration(i))
 	}
 	switch f[0] {
 	case "falling": // falling N: every part agrees to N replicas
-		n := int32(num(1))
+		n := int32(f.Int(1))
 		*w = *falling(8, n)
 	case "bounds": // bounds MIN MAX
-		w.svc.Min, w.svc.Max = int32(num(1)), int32(num(2))
+		w.svc.Min, w.svc.Max = int32(f.Int(1)), int32(f.Int(2))
 	case "slo-utilisation": // slo-utilisation LIMIT
-		w.svc.SLO = fleet.SLO{Utilisation: num(1)}
+		w.svc.SLO = fleet.SLO{Utilisation: f.Float(1)}
 	case "metric": // metric NAME TYPE TARGET
-		w.svc.Metrics = append(w.svc.Metrics, fleet.Metric{Name: arg(1), Type: fleet.MetricType(arg(2)), Target: num(3)})
+		w.svc.Metrics = append(w.svc.Metrics, fleet.Metric{Name: f.Word(1), Type: fleet.MetricType(f.Word(2)), Target: f.Float(3)})
 	case "window": // window NAME MINUTE HOUR DURATION ZONE MIN MAX
-		z, e := time.LoadLocation(arg(5))
-		keep(e)
-		w.svc.Windows = append(w.svc.Windows, fleet.Window{Name: arg(1), Schedule: arg(2) + " " + arg(3) + " * * *", Duration: dur(4), Zone: z,
-			Min: int32(num(6)), Max: int32(num(7))})
+		z, err := time.LoadLocation(f.Word(5))
+		if err != nil {
+			return false
+		}
+		w.svc.Windows = append(w.svc.Windows, fleet.Window{Name: f.Word(1), Schedule: f.Word(2) + " " + f.Word(3) + " * * *", Duration: f.Duration(4), Zone: z,
+			Min: int32(f.Int(6)), Max: int32(f.Int(7))})
 	case "festival": // festival ID IN FOR FACTOR FLOOR
-		start := w.now.Add(dur(2))
-		w.o.Festivals = append(w.o.Festivals, fleet.Festival{ID: arg(1), Start: start, End: start.Add(dur(3)), Approved: true,
-			Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: num(4), Floor: int32(num(5))}}})
+		start := w.now.Add(f.Duration(2))
+		w.o.Festivals = append(w.o.Festivals, fleet.Festival{ID: f.Word(1), Start: start, End: start.Add(f.Duration(3)), Approved: true,
+			Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: f.Float(4), Floor: int32(f.Int(5))}}})
 	case "tide": // tide LOAD... (an hour each)
 		var hours []float64
 		for i := range f[1:] {
-			hours = append(hours, num(i+1))
+			hours = append(hours, f.Float(i+1))
 		}
 		w.tide(hours...)
 	case "untrusted": // untrusted MODEL
-		w.t.Trusted, w.t.Model = false, arg(1)
+		w.t.Trusted, w.t.Model = false, f.Word(1)
 	case "load": // load VALUE [AGE]
-		w.live.Load = fleet.KnownAt(num(1), stamp(2))
+		w.live.Load = fleet.KnownAt(f.Float(1), stamp(2))
 	case "cpu": // cpu MILLICORES (each pod)
-		w.cpu(fleet.MilliCPU(num(1)))
+		w.cpu(fleet.MilliCPU(f.Int(1)))
 	case "no-cpu":
 		w.live.CPU = nil
 	case "latency": // latency D [AGE]
-		w.live.Latency = fleet.KnownAt(dur(1), stamp(2))
+		w.live.Latency = fleet.KnownAt(f.Duration(1), stamp(2))
 	case "signal": // signal NAME VALUE [AGE]
-		w.live.Signals[arg(1)] = fleet.KnownAt(num(2), stamp(3))
+		w.live.Signals[f.Word(1)] = fleet.KnownAt(f.Float(2), stamp(3))
 	case "recent": // recent LOAD... (a minute each)
 		var minutes []float64
 		for i := range f[1:] {
-			minutes = append(minutes, num(i+1))
+			minutes = append(minutes, f.Float(i+1))
 		}
 		w.recent(minutes...)
 	case "watched": // watched D
-		w.watched(dur(1))
+		w.watched(f.Duration(1))
 	case "wanted": // wanted N AGO: one past decision
-		w.o.History = append(w.o.History, Decision{At: w.now.Add(-dur(2)), Replicas: int32(num(1)), From: w.svc.Desired.Value})
+		w.o.History = append(w.o.History, Decision{At: w.now.Add(-f.Duration(2)), Replicas: int32(f.Int(1)), From: w.svc.Desired.Value})
 	case "forget":
 		w.o.History = nil
 	case "quota": // quota N WHY...
-		w.within.Quota, w.within.QuotaWhy = int32(num(1)), strings.Join(f[2:], " ")
+		w.within.Quota, w.within.QuotaWhy = int32(f.Int(1)), f.Rest(2)
 	case "pause": // pause All|In|Out
-		w.svc.Pause = fleet.Pause(arg(1))
+		w.svc.Pause = fleet.Pause(f.Word(1))
 	case "blocked": // blocked WHY...
-		code, text, _ := strings.Cut(strings.Join(f[1:], " "), ": ")
+		code, text, _ := strings.Cut(f.Rest(1), ": ")
 		w.svc.Blocked = fleet.Problem{Reason: code, Message: text}
 	case "hpa-floor": // hpa-floor NAME MIN MAX
-		w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: arg(1), Min: int32(num(2)), Max: int32(num(3))}
+		w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: f.Word(1), Min: int32(f.Int(2)), Max: int32(f.Int(3))}
 	case "old-pod":
 		p := w.pod("cart-old", time.Hour)
 		p.CurrentRevision = false
 		w.svc.Pods = append(w.svc.Pods, p)
 	default:
-		return fmt.Errorf("unknown word")
+		return false
 	}
-	return err
+	return true
 }

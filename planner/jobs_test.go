@@ -33,23 +33,17 @@ func newYard(home, lent int) *yard {
 	y.s = fleet.Snapshot{At: t0, LeaderEpoch: 1, WatchedSince: t0.Add(-time.Hour), Pools: []fleet.Pool{
 		{ID: "offline", Class: fleet.Offline, Mode: fleet.Auto, Budget: wide()}, {ID: "online", Class: fleet.Online, Mode: fleet.Observe, MovesAtOnce: 10, Budget: wide()}}}
 	for i := range home + lent {
-		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Pool: "offline", Ready: true, AgentAlive: true,
-			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Marks: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}}
+		n := machineOf(i, "offline")
+		n.Zone, n.Cells, n.AgentKnown, n.Marks = "", nil, false, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true}
 		if i >= home {
 			n.Pool = "online"
-			l := fleet.Loan{ID: fleet.LoanID("loan-" + n.Name), Kind: fleet.KindNode, Node: n.ID, NodeName: n.Name, Cells: n.AllCells(), From: "online", To: "offline",
-				Phase: fleet.Lent, Epoch: 1, Created: t0, Since: t0}
-			n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: "offline", Loan: l.ID, Epoch: 1}}}
+			l := loanOf(&n, fleet.Lent, 1)
+			n.Share = shareOf(&l)
 			y.s.Loans = append(y.s.Loans, l)
 		}
 		y.s.Nodes = append(y.s.Nodes, n)
 	}
 	return y
-}
-
-// wide is a budget that binds nobody.
-func wide() fleet.DisruptionBudget {
-	return fleet.DisruptionBudget{EvictionsPerMinute: 1000, ServiceShare: 1, FleetShare: 1}
 }
 
 // job adds a job of members of some cores each.
@@ -64,10 +58,6 @@ func (y *yard) job(name string, members ...fleet.Member) *fleet.Job {
 	}
 	y.s.Jobs = append(y.s.Jobs, j)
 	return &y.s.Jobs[len(y.s.Jobs)-1]
-}
-
-func member(role string, cores, least, most int) fleet.Member {
-	return fleet.Member{Role: role, Min: int32(least), Max: int32(most), Remaining: -1, Request: fleet.Resources{CPU: fleet.MilliCPU(1000 * cores)}}
 }
 
 // cycle plans, carries the plan out, and lets the scheduler and the workloads' controllers act.

@@ -43,12 +43,7 @@ func newWorld(machines int) *world {
 			Budget: fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 0.2, FleetShare: 0.1}},
 	}
 	for i := range machines {
-		n := fleet.Node{ID: fleet.NodeID(fmt.Sprintf("uid-%02d", i)), Name: fmt.Sprintf("m%02d", i), Zone: fmt.Sprintf("z%d", i%3), Pool: "online",
-			Allocatable: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB, Pods: 110}, Ready: true, AgentAlive: true, AgentKnown: true}
-		for c := range 4 {
-			n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c / 2, Capacity: fleet.Resources{CPU: 16000, Memory: 64 * fleet.GiB}})
-		}
-		w.s.Nodes = append(w.s.Nodes, n)
+		w.s.Nodes = append(w.s.Nodes, machineOf(i, "online"))
 	}
 	w.s.Jobs = []fleet.Job{{ID: "batch/train", Members: []fleet.Member{{Role: "worker", Kind: "Job", Workload: fleet.Name{Namespace: "batch", Name: "train"},
 		Max: 40, Remaining: 1000, Request: fleet.Resources{CPU: 16000, Memory: 32 * fleet.GiB}}}}}
@@ -80,9 +75,8 @@ func (w *world) offline(n int) {
 	p.Notice, p.NoticeMax, p.MovesAtOnce, p.MovesPerHour = time.Minute, 10*time.Minute, 10, 60
 	for range n {
 		i := len(w.s.Nodes)
-		m := w.s.Nodes[0]
-		m.ID, m.Name, m.Zone, m.Pool = fleet.NodeID(fmt.Sprintf("uid-%02d", i)), fmt.Sprintf("m%02d", i), "z0", "offline"
-		m.Marks, m.Share = fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true}, fleet.Share{}
+		m := machineOf(i, "offline")
+		m.Zone, m.Marks = "z0", fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true}
 		w.s.Nodes = append(w.s.Nodes, m)
 	}
 }
@@ -105,14 +99,14 @@ func (w *world) waits(name string, n int) {
 // loan adds a loan of a whole machine in a phase, with the share that agrees with it and the marks of a settled loan.
 func (w *world) loan(machine int, phase fleet.Phase, epoch int64) *fleet.Loan {
 	n := &w.s.Nodes[machine]
-	l := fleet.Loan{ID: fleet.LoanID("loan-" + n.Name), Kind: fleet.KindNode, Node: n.ID, NodeName: n.Name, Cells: n.AllCells(), Capacity: n.Allocatable,
-		From: "online", To: "offline", Phase: phase, Epoch: epoch, Created: t0.Add(-time.Hour), Since: t0.Add(-time.Hour), Parcel: fleet.MakeParcelID(n.ID, n.AllCells())}
+	l := loanOf(n, phase, epoch)
+	l.Created, l.Since = t0.Add(-time.Hour), t0.Add(-time.Hour)
 	if phase == fleet.Emptying {
 		l.Created, l.Since = t0.Add(-10*time.Minute), t0.Add(-10*time.Minute) // longer ago it is given up
 	}
 	w.s.Loans = append(w.s.Loans, l)
 	n.Marks = fleet.NodeMarks{HolderTaint: true, OfflineLabel: phase == fleet.Lent, KeepNode: true}
-	n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, Epoch: epoch}}}
+	n.Share = shareOf(&l)
 	return &w.s.Loans[len(w.s.Loans)-1]
 }
 

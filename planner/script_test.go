@@ -52,21 +52,19 @@ import (
 //	job NAMESPACE/NAME CORES MIN MAX [high] [waits] [named] [launcher]   in place of the job that was there; a launcher is a fixed member besides
 //	on MACHINE JOB N [ending|launcher]     N of its workers there, which were told to end; or its launcher. JOB - is of no job that is known
 //	mode MODE | frozen WHY | leads MINUTES | blind
-func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
-func play(t *testing.T, lines [][]string) string {
-	t.Helper()
+func newScript(t *testing.T) scripttest.Script {
 	var w *world
 	blind, thawed := false, false
-	num := func(word string) int { return scripttest.Int(t, word) }
-	for _, f := range lines {
+	line := func(f scripttest.Line) bool {
 		switch f[0] {
 		case "machines":
-			w = newWorld(num(f[1]))
+			w = newWorld(f.Int(1))
 		case "service":
-			w.service(f[1], num(f[2]), num(f[3]), num(f[4]), float64(num(f[5])))
+			w.service(f[1], f.Int(2), f.Int(3), f.Int(4), float64(f.Int(5)))
 		case "lent":
-			l := w.loan(num(f[1]), fleet.Phase(f[2]), int64(num(f[3])))
+			l := w.loan(f.Int(1), fleet.Phase(f[2]), int64(f.Int(3)))
 			if l.Phase != fleet.Lent {
 				l.FirstNotice, l.Deadline, l.Due = t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute)
 			}
@@ -74,15 +72,15 @@ func play(t *testing.T, lines [][]string) string {
 				l.KillAt = t0.Add(time.Minute)
 			}
 			l.Reason = "the flood comes"
-			for i := 0; len(f) > 4 && i < num(f[4]); i++ {
-				w.worker(num(f[1]), i)
+			for i := 0; f.Has(4) && i < f.Int(4); i++ {
+				w.worker(f.Int(1), i)
 			}
 		case "ladder":
 			for i := range w.s.Loans {
-				if l := &w.s.Loans[i]; l.Node == w.s.Nodes[num(f[1])].ID {
-					l.Since, l.KillAt = t0.Add(time.Duration(num(f[2]))*time.Second), time.Time{}
-					if len(f) > 3 {
-						l.KillAt = t0.Add(time.Duration(num(f[3])) * time.Second)
+				if l := &w.s.Loans[i]; l.Node == w.s.Nodes[f.Int(1)].ID {
+					l.Since, l.KillAt = t0.Add(time.Duration(f.Int(2))*time.Second), time.Time{}
+					if f.Has(3) {
+						l.KillAt = t0.Add(time.Duration(f.Int(3)) * time.Second)
 					}
 					if l.KillAt.Before(l.Deadline) && !l.KillAt.After(t0) {
 						l.Deadline = l.KillAt
@@ -92,26 +90,26 @@ func play(t *testing.T, lines [][]string) string {
 		case "ending":
 			for i := range w.s.Pods {
 				if p := &w.s.Pods[i]; p.Class == fleet.PodOffline {
-					p.Deleting, p.Killed = true, len(f) > 1
+					p.Deleting, p.Killed = true, f.Has(1)
 				}
 			}
 		case "rises":
-			w.rises = append(w.rises, rise{fleet.ServiceID("shop/" + f[1]), time.Duration(num(f[2])) * time.Minute, float64(num(f[3]))})
+			w.rises = append(w.rises, rise{fleet.ServiceID("shop/" + f[1]), time.Duration(f.Int(2)) * time.Minute, float64(f.Int(3))})
 		case "expects":
 			for i := range w.s.Loans {
-				if l := &w.s.Loans[i]; l.Node == w.s.Nodes[num(f[1])].ID {
-					l.ExpectedUntil = t0.Add(time.Duration(num(f[2])) * time.Minute)
+				if l := &w.s.Loans[i]; l.Node == w.s.Nodes[f.Int(1)].ID {
+					l.ExpectedUntil = t0.Add(time.Duration(f.Int(2)) * time.Minute)
 				}
 			}
 		case "offline":
-			w.offline(num(f[1]))
-			for i := len(w.s.Nodes) - num(f[1]); len(f) > 2 && i < len(w.s.Nodes); i++ {
-				for k := range num(f[2]) {
+			w.offline(f.Int(1))
+			for i := len(w.s.Nodes) - f.Int(1); f.Has(2) && i < len(w.s.Nodes); i++ {
+				for k := range f.Int(2) {
 					w.worker(i, k)
 				}
 			}
 		case "moved":
-			w.s.Nodes[num(f[1])].Pool = fleet.PoolID(strings.TrimPrefix(f[2], "-"))
+			w.s.Nodes[f.Int(1)].Pool = fleet.PoolID(strings.TrimPrefix(f[2], "-"))
 		case "gone":
 			w.s.Pools = slices.DeleteFunc(w.s.Pools, func(p fleet.Pool) bool { return p.ID == fleet.PoolID(f[1]) })
 			for i := range w.s.Nodes {
@@ -120,22 +118,22 @@ func play(t *testing.T, lines [][]string) string {
 				}
 			}
 		case "down":
-			w.s.Nodes[num(f[1])].Ready = false
+			w.s.Nodes[f.Int(1)].Ready = false
 		case "unmarked":
-			w.s.Nodes[num(f[1])].Marks = fleet.NodeMarks{}
+			w.s.Nodes[f.Int(1)].Marks = fleet.NodeMarks{}
 		case "gang":
 			mem := &w.s.Jobs[0].Members[0]
-			mem.Min, mem.Stable = int32(num(f[1])), len(f) > 2
+			mem.Min, mem.Stable = int32(f.Int(1)), f.Has(2)
 		case "borrowed":
-			l := w.loan(num(f[1]), fleet.Phase(f[2]), int64(num(f[3])))
+			l := w.loan(f.Int(1), fleet.Phase(f[2]), int64(f.Int(3)))
 			l.From, l.To, l.Reason = "offline", "online", "the flood comes"
-			n := &w.s.Nodes[num(f[1])]
+			n := &w.s.Nodes[f.Int(1)]
 			n.Marks = fleet.NodeMarks{HolderTaint: l.Phase != fleet.Lent, HomeLabel: true, KeepNode: true}
 			e := &n.Share.Parcels[0]
 			e.Holder, e.Next = l.Holder(), l.Next()
 			l.Deadline, l.Due = t0.Add(time.Minute), t0.Add(2*time.Hour)
-			if len(f) > 5 {
-				l.Deadline, l.Due = t0.Add(time.Duration(num(f[4]))*time.Second), t0.Add(time.Duration(num(f[5]))*time.Second)
+			if f.Has(5) {
+				l.Deadline, l.Due = t0.Add(time.Duration(f.Int(4))*time.Second), t0.Add(time.Duration(f.Int(5))*time.Second)
 			}
 			if l.Phase == fleet.Noticed || l.Phase == fleet.Draining {
 				l.FirstNotice = t0.Add(-time.Minute)
@@ -143,12 +141,12 @@ func play(t *testing.T, lines [][]string) string {
 		case "festival":
 			w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(-time.Minute), End: t0.Add(time.Hour), Approved: len(f) < 3, TakeStable: true}}
 		case "waits":
-			w.waits(f[1], num(f[2]))
+			w.waits(f[1], f.Int(2))
 		case "told", "beats":
-			at := t0.Add(time.Duration(num(f[2])) * time.Second)
+			at := t0.Add(time.Duration(f.Int(2)) * time.Second)
 			for i := range w.s.Pods {
 				p := &w.s.Pods[i]
-				if p.Class != fleet.PodOffline || p.Node != w.s.Nodes[num(f[1])].ID {
+				if p.Class != fleet.PodOffline || p.Node != w.s.Nodes[f.Int(1)].ID {
 					continue
 				}
 				if f[0] == "beats" {
@@ -161,36 +159,36 @@ func play(t *testing.T, lines [][]string) string {
 		case "thawed":
 			thawed = true
 		case "erased":
-			w.s.Loans = slices.DeleteFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == w.s.Nodes[num(f[1])].ID })
+			w.s.Loans = slices.DeleteFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == w.s.Nodes[f.Int(1)].ID })
 		case "ended":
-			n := &w.s.Nodes[num(f[1])]
+			n := &w.s.Nodes[f.Int(1)]
 			l := &w.s.Loans[slices.IndexFunc(w.s.Loans, func(l fleet.Loan) bool { return l.Node == n.ID })]
 			l.Phase, l.Since, l.CleanAt = fleet.Returned, t0.Add(-time.Minute), t0.Add(-time.Minute)
 			if n.Marks = (fleet.NodeMarks{}); len(f) < 3 {
 				n.Share.Parcels[0].Holder, n.Share.Parcels[0].Next = l.From, ""
 			}
 		case "lentsocket":
-			l := w.loan(num(f[1]), fleet.Lent, 1)
-			n := &w.s.Nodes[num(f[1])]
-			l.Kind, l.Cells = fleet.KindSocket, []int{num(f[2]), num(f[2]) + 1}
+			l := w.loan(f.Int(1), fleet.Lent, 1)
+			n := &w.s.Nodes[f.Int(1)]
+			l.Kind, l.Cells = fleet.KindSocket, []int{f.Int(2), f.Int(2) + 1}
 			l.Capacity, l.Parcel = n.CapacityOf(l.Cells), fleet.MakeParcelID(n.ID, l.Cells)
 			n.Share.Parcels[0].Cells = l.Cells
 		case "pace":
-			w.s.Pools[1].MovesPerHour = 60 * num(f[1])
+			w.s.Pools[1].MovesPerHour = 60 * f.Int(1)
 		case "rests":
-			w.s.Nodes[num(f[1])].Share.Rest = fleet.Rest{Turns: num(f[2]), Until: t0.Add(time.Duration(num(f[3])) * time.Minute)}
+			w.s.Nodes[f.Int(1)].Share.Rest = fleet.Rest{Turns: f.Int(2), Until: t0.Add(time.Duration(f.Int(3)) * time.Minute)}
 		case "unshared":
-			w.s.Nodes[num(f[1])].Share = fleet.Share{}
+			w.s.Nodes[f.Int(1)].Share = fleet.Share{}
 		case "forged":
-			sh := &w.s.Nodes[num(f[1])].Share
-			e := fleet.ShareParcel{Holder: fleet.PoolID(f[2]), Loan: "nobody-s", LoanUID: "forged", Epoch: int64(num(f[3]))}
+			sh := &w.s.Nodes[f.Int(1)].Share
+			e := fleet.ShareParcel{Holder: fleet.PoolID(f[2]), Loan: "nobody-s", LoanUID: "forged", Epoch: int64(f.Int(3))}
 			for _, c := range f[4:] {
-				e.Cells = append(e.Cells, num(c))
+				e.Cells = append(e.Cells, scripttest.Int(c))
 			}
 			sh.Exists, sh.Parcels = true, append(sh.Parcels, e)
 		case "strays":
-			for i := range num(f[2]) {
-				w.worker(num(f[1]), i)
+			for i := range f.Int(2) {
+				w.worker(f.Int(1), i)
 				p := &w.s.Pods[len(w.s.Pods)-1]
 				for _, is := range f[3:] {
 					p.Reclaimed, p.Deleting, p.Daemon = p.Reclaimed || is == "reclaimed", p.Deleting || is == "ending", p.Daemon || is == "daemon"
@@ -200,13 +198,13 @@ func play(t *testing.T, lines [][]string) string {
 				}
 			}
 		case "silent":
-			w.s.Nodes[num(f[1])].AgentAlive, w.s.Nodes[num(f[1])].AgentKnown = false, true
+			w.s.Nodes[f.Int(1)].AgentAlive, w.s.Nodes[f.Int(1)].AgentKnown = false, true
 		case "agentless":
-			w.s.Nodes[num(f[1])].AgentAlive, w.s.Nodes[num(f[1])].AgentKnown = false, false
+			w.s.Nodes[f.Int(1)].AgentAlive, w.s.Nodes[f.Int(1)].AgentKnown = false, false
 		case "acked":
 			left := len(w.s.Pods)
-			if len(f) > 1 {
-				left = num(f[1])
+			if f.Has(1) {
+				left = f.Int(1)
 			}
 			for i := range w.s.Pods {
 				for k := range w.s.Loans {
@@ -217,17 +215,17 @@ func play(t *testing.T, lines [][]string) string {
 				}
 			}
 		case "clean":
-			p := &w.s.Nodes[num(f[1])].Share.Parcels[0]
-			p.Clean, p.CleanEpoch, p.CleanAt = true, int64(num(f[2])), t0
+			p := &w.s.Nodes[f.Int(1)].Share.Parcels[0]
+			p.Clean, p.CleanEpoch, p.CleanAt = true, int64(f.Int(2)), t0
 		case "share":
-			p := &w.s.Nodes[num(f[1])].Share.Parcels[0]
-			p.Epoch, p.Next = int64(num(f[2])), fleet.PoolID(f[3])
+			p := &w.s.Nodes[f.Int(1)].Share.Parcels[0]
+			p.Epoch, p.Next = int64(f.Int(2)), fleet.PoolID(f[3])
 		case "tenant":
-			x := w.tenant(f[1], f[2], int64(num(f[3])))
+			x := w.tenant(f[1], f[2], int64(f.Int(3)))
 			for i := 4; i+1 < len(f); i += 2 {
 				if f[i] == "under" {
 					x.Parent = fleet.TenantID(f[i+1])
-				} else if n := num(f[i+1]); f[i] == "borrows" {
+				} else if n := f.Int(i + 1); f[i] == "borrows" {
 					x.BorrowingLimit = fleet.KnownAt(cpu(int64(n)), t0)
 				} else {
 					tellToGiveBack(x, time.Duration(n)*time.Minute)
@@ -236,9 +234,9 @@ func play(t *testing.T, lines [][]string) string {
 		case "parcels":
 			w.parcels(t, f[1:])
 		case "job":
-			w.job(f[1], num(f[2]), num(f[3]), num(f[4]), f[5:])
+			w.job(f[1], f.Int(2), f.Int(3), f.Int(4), f[5:])
 		case "on":
-			w.on(num(f[1]), f[2], num(f[3]), f[4:])
+			w.on(f.Int(1), f[2], f.Int(3), f[4:])
 		case "mode":
 			for i := range w.s.Services {
 				w.s.Services[i].Mode = fleet.Mode(f[1])
@@ -247,26 +245,29 @@ func play(t *testing.T, lines [][]string) string {
 				w.s.Pools[i].Mode = fleet.Mode(f[1])
 			}
 		case "frozen":
-			w.s.Frozen = strings.Join(f[1:], " ")
+			w.s.Frozen = f.Rest(1)
 		case "leads":
-			w.s.WatchedSince = t0.Add(-time.Duration(num(f[1])) * time.Minute)
+			w.s.WatchedSince = t0.Add(-time.Duration(f.Int(1)) * time.Minute)
 		case "blind":
 			blind = true
 		default:
-			t.Fatalf("unknown word %q", f[0])
+			return false
 		}
+		return true
 	}
-	in := w.input()
-	for id := range in.Live {
-		if blind {
-			in.Live[id] = hpa.Live{}
+	return scripttest.Script{Line: line, Out: func() string {
+		in := w.input()
+		for id := range in.Live {
+			if blind {
+				in.Live[id] = hpa.Live{}
+			}
 		}
-	}
-	if thawed {
-		in.Thawed = in.Snapshot.At
-	}
-	plan := made(in)
-	return told(&plan)
+		if thawed {
+			in.Thawed = in.Snapshot.At
+		}
+		plan := made(in)
+		return told(&plan)
+	}}
 }
 
 // told renders what a plan does, in the order in which it is carried out.

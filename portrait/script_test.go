@@ -15,51 +15,41 @@ import (
 //	cpu PER IDLE REPLICAS    what a unit of load costs in cores, and each of some replicas when idle
 //	starts DURATION...       observed times to Ready
 //	unmeasured               no requests: the load above is cores in use
-func TestScripts(t *testing.T) { scripttest.Run(t, paint) }
+func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
-func paint(t *testing.T, lines [][]string) string {
-	t.Helper()
+func newScript(*testing.T) scripttest.Script {
 	h := scripttest.History{}
 	var b Batch
 	unmeasured := false
-	for _, line := range lines {
-		ok, err := h.Do(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch {
-		case ok:
-		case line[0] == "cpu" && len(line) == 4:
-			costs(t, &b, &h, line[1:])
-		case line[0] == "starts":
-			for _, word := range line[1:] {
-				b.StartUps = append(b.StartUps, scripttest.Duration(t, word))
+	line := func(f scripttest.Line) bool {
+		switch f[0] {
+		case "cpu":
+			costs(&b, &h, f.Float(1), f.Float(2), f.Float(3))
+		case "starts":
+			for i := 1; f.Has(i); i++ {
+				b.StartUps = append(b.StartUps, f.Duration(i))
 			}
-		case line[0] == "unmeasured":
+		case "unmeasured":
 			unmeasured = true
 		default:
-			t.Fatalf("unknown words %q", line)
+			return h.Do(f)
 		}
+		return true
 	}
-	if unmeasured {
-		b.CPU = h.Series
-	} else {
-		b.Load = h.Series
-	}
-	p := Fold(Portrait{Service: "shop/cart"}, b, Options{})
-	return tell(&p)
+	return scripttest.Script{Line: line, Out: func() string {
+		if b.Load = h.Series; unmeasured {
+			b.Load, b.CPU = series.Series{}, h.Series
+		}
+		p := Fold(Portrait{Service: "shop/cart"}, b, Options{})
+		return tell(&p)
+	}}
 }
 
 // costs gives the history so far its price in cores.
-func costs(t *testing.T, b *Batch, h *scripttest.History, words []string) {
-	t.Helper()
-	var v [3]float64
-	for i, word := range words {
-		v[i] = scripttest.Float(t, word)
-	}
+func costs(b *Batch, h *scripttest.History, per, idle, replicas float64) {
 	b.CPU, b.Ready = series.New(h.Start, h.Step, h.Len()), series.New(h.Start, h.Step, h.Len())
 	for i, y := range h.Values {
-		b.CPU.Values[i], b.Ready.Values[i] = v[0]*y+v[1]*v[2], v[2]
+		b.CPU.Values[i], b.Ready.Values[i] = per*y+idle*replicas, replicas
 	}
 }
 

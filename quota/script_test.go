@@ -27,13 +27,15 @@ import (
 //	on ID CLASS N [MORE]                it is on so many parcels, and lacks so many more
 //	beside CLASS N                      so often a tenant is on a parcel beside another
 //	told ID AGO CLASS N USED            it was told to leave so many of those that it was on
-func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+func TestScripts(t *testing.T) {
+	scripttest.Run(t, func(t *testing.T) scripttest.Script {
+		s := &script{t: t, in: Input{At: now}, wants: map[string]*Want{}}
+		return scripttest.Script{Line: s.do, Out: s.divide}
+	})
+}
 
-func play(t *testing.T, lines [][]string) string {
-	s := script{t: t, in: Input{At: now}, wants: map[string]*Want{}}
-	for _, f := range lines {
-		s.do(f)
-	}
+// divide divides what the lines said.
+func (s *script) divide() string {
 	s.in.Open = func(w fleet.Window, at time.Time) bool {
 		from := now.Add(time.Duration(w.Min) * time.Minute)
 		return !at.Before(from) && at.Before(from.Add(w.Duration))
@@ -56,8 +58,7 @@ type script struct {
 	wants map[string]*Want
 }
 
-func (s *script) do(f []string) {
-	t := s.t
+func (s *script) do(f scripttest.Line) bool {
 	switch f[0] {
 	case "supply":
 		s.in.Supply = fleet.KnownAt(s.amount(f[1]), now)
@@ -71,21 +72,21 @@ func (s *script) do(f []string) {
 			case "borrows":
 				x.BorrowingLimit = fleet.KnownAt(s.amount(f[i+1]), now)
 			case "burst":
-				x.Burst = fleet.Burst{Percent: scripttest.Int(t, f[i+1]), Duration: s.span(f[i+2])}
+				x.Burst = fleet.Burst{Percent: f.Int(i + 1), Duration: f.Duration(i + 2)}
 				i++
 			case "drain":
-				x.Drain = s.span(f[i+1])
+				x.Drain = f.Duration(i + 1)
 			default:
-				t.Fatalf("unknown word %q", f[i])
+				return false
 			}
 		}
 		s.in.Tenants = append(s.in.Tenants, x)
 	case "slice":
 		x := s.tenant(f[1])
-		w := fleet.Window{Name: f[2], Duration: s.span(f[4]), Min: int32(s.span(f[3]) / time.Minute)} // Min carries the start here
+		w := fleet.Window{Name: f[2], Duration: f.Duration(4), Min: int32(f.Duration(3) / time.Minute)} // Min carries the start here
 		x.Slices = append(x.Slices, fleet.Slice{Window: w, Guarantee: s.amount(f[5])})
 	case "was":
-		since := now.Add(-s.span(f[3]))
+		since := now.Add(-f.Duration(3))
 		if x := s.tenant(f[1]); f[2] == "over" {
 			x.OverSince, x.Notices = since, []fleet.QuotaNotice{{Since: since, Online: cores(1000), Offline: cores(1000)}}
 		} else {
@@ -99,20 +100,20 @@ func (s *script) do(f []string) {
 		}
 	case "uses":
 		s.want(f[1]).Used = s.amount(f[2])
-		if len(f) > 3 {
+		if f.Has(3) {
 			s.want(f[1]).Offline = s.amount(f[3])
 		}
 	case "offline":
 		s.want(f[1]).OfflineNeed, s.want(f[1]).OfflineWish = s.amount(f[2]), s.amount(f[3])
 	case "level":
-		share := func(word string) float64 { return float64(scripttest.Int(t, word)) / 100 }
+		share := func(word string) float64 { return float64(scripttest.Int(word)) / 100 }
 		s.in.Level = Level{Share: fleet.KnownAt(share(f[1]), now), Low: share(f[2]), High: share(f[3])}
 	case "parcels":
-		s.in.Parcels = append(s.in.Parcels, ParcelSupply{Class: class(f[1]), Firm: int64(scripttest.Int(t, f[2])), Lent: int64(scripttest.Int(t, f[3]))})
+		s.in.Parcels = append(s.in.Parcels, ParcelSupply{Class: class(f[1]), Firm: int64(f.Int(2)), Lent: int64(f.Int(3))})
 	case "holds":
-		q := fleet.ParcelQuota{Class: class(f[2]), Guarantee: int64(scripttest.Int(t, f[3]))}
+		q := fleet.ParcelQuota{Class: class(f[2]), Guarantee: int64(f.Int(3))}
 		for i := 4; i+1 < len(f); i += 2 {
-			if n := fleet.KnownAt(int64(scripttest.Int(t, f[i+1])), now); f[i] == "lends" {
+			if n := fleet.KnownAt(int64(f.Int(i+1)), now); f[i] == "lends" {
 				q.LendingLimit = n
 			} else {
 				q.BorrowingLimit = n
@@ -120,24 +121,25 @@ func (s *script) do(f []string) {
 		}
 		s.tenant(f[1]).Parcels = append(s.tenant(f[1]).Parcels, q)
 	case "on":
-		p := ParcelCount{Class: class(f[2]), N: int64(scripttest.Int(t, f[3]))}
-		if len(f) > 4 {
-			p.More = int64(scripttest.Int(t, f[4]))
+		p := ParcelCount{Class: class(f[2]), N: int64(f.Int(3))}
+		if f.Has(4) {
+			p.More = int64(f.Int(4))
 		}
 		s.want(f[1]).Parcels = append(s.want(f[1]).Parcels, p)
 		s.supply(f[2]).Held += p.N
 	case "beside":
 		p := s.supply(f[1])
-		p.Beside = int64(scripttest.Int(t, f[2]))
+		p.Beside = int64(f.Int(2))
 		p.Held -= p.Beside
 	case "told":
 		x := s.tenant(f[1])
-		x.OverSince = now.Add(-s.span(f[2]))
+		x.OverSince = now.Add(-f.Duration(2))
 		x.Notices = append(x.Notices, fleet.QuotaNotice{Since: x.OverSince,
-			Parcels: []fleet.ParcelDebt{{Class: class(f[3]), N: int64(scripttest.Int(t, f[4])), Used: int64(scripttest.Int(t, f[5]))}}})
+			Parcels: []fleet.ParcelDebt{{Class: class(f[3]), N: int64(f.Int(4)), Used: int64(f.Int(5))}}})
 	default:
-		t.Fatalf("unknown word %q", f[0])
+		return false
 	}
+	return true
 }
 
 func (s *script) supply(word string) *ParcelSupply {
@@ -155,18 +157,10 @@ func class(word string) fleet.ParcelClass {
 	return fleet.ParcelClass{Kind: fleet.ParcelKind(kind), GPUModel: model}
 }
 
-func (s *script) span(word string) time.Duration {
-	d, err := time.ParseDuration(word)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return d
-}
-
 func (s *script) amount(word string) fleet.Resources {
 	var n [3]int64
 	for i, part := range strings.Split(word, "/") {
-		n[i] = int64(scripttest.Int(s.t, part))
+		n[i] = int64(scripttest.Int(part))
 	}
 	return fleet.Resources{CPU: fleet.MilliCPU(n[0] * 1000), Memory: fleet.Bytes(n[1]) * fleet.GiB, GPU: n[2]}
 }

@@ -20,21 +20,18 @@ import (
 //	until MACHINE IN               what its borrowers were told to expect
 //	online MACHINE CORES           an online pod
 //	ask CORES IN [emergency]       choose what comes home
-func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
-func play(t *testing.T, lines [][]string) string {
-	t.Helper()
+func newScript(*testing.T) scripttest.Script {
 	s := fleetOf(4)
 	s.Pools[1].NoticeMax = 10 * time.Minute
-	num := func(word string) int { return scripttest.Int(t, word) }
-	dur := func(word string) time.Duration { return scripttest.Duration(t, word) }
 	var b strings.Builder
-	for _, f := range lines {
+	line := func(f scripttest.Line) bool {
 		switch f[0] {
 		case "job":
-			j := fleet.Job{ID: fleet.JobID(f[1]), LastCheckpoint: fleet.KnownAt(t0.Add(-dur(f[3])), t0)}
-			if len(f) > 4 {
-				j.Checkpoint = dur(f[4])
+			j := fleet.Job{ID: fleet.JobID(f[1]), LastCheckpoint: fleet.KnownAt(t0.Add(-f.Duration(3)), t0)}
+			if f.Has(4) {
+				j.Checkpoint = f.Duration(4)
 			}
 			if f[2] == "high" {
 				j.Priority = fleet.PriorityHigh
@@ -42,17 +39,17 @@ func play(t *testing.T, lines [][]string) string {
 			s.Jobs = append(s.Jobs, j)
 		case "gang":
 			j := &s.Jobs[slices.IndexFunc(s.Jobs, func(j fleet.Job) bool { return j.ID == fleet.JobID(f[1]) })]
-			j.Members = []fleet.Member{{Role: "worker", Kind: "Job", Min: int32(num(f[2])), Divisible: len(f) > 3}}
+			j.Members = []fleet.Member{{Role: "worker", Kind: "Job", Min: int32(f.Int(2)), Divisible: f.Has(3)}}
 		case "rested":
 			j := &s.Jobs[slices.IndexFunc(s.Jobs, func(j fleet.Job) bool { return j.ID == fleet.JobID(f[1]) })]
 			j.LastRecalled = fleet.KnownAt(t0.Add(-10*time.Minute), t0)
 		case "lent":
 			var cells []int
 			if f[2] != "all" {
-				cells = []int{2 * num(f[2]), 2*num(f[2]) + 1}
+				cells = []int{2 * f.Int(2), 2*f.Int(2) + 1}
 			}
-			lend(s, num(f[1]), cells...)
-			pod(s, num(f[1]), fleet.PodOffline, f[3], fleet.MilliCPU(1000*num(f[4]))).Role = "worker"
+			lend(s, f.Int(1), cells...)
+			pod(s, f.Int(1), fleet.PodOffline, f[3], fleet.MilliCPU(1000*f.Int(4))).Role = "worker"
 			for i := range s.Jobs {
 				if s.Jobs[i].ID == fleet.JobID(f[3]) && len(s.Jobs[i].Members) > 0 {
 					s.Jobs[i].Members[0].Active++
@@ -60,16 +57,16 @@ func play(t *testing.T, lines [][]string) string {
 			}
 		case "until":
 			for i := range s.Loans {
-				if l := &s.Loans[i]; l.Node == s.Nodes[num(f[1])].ID {
-					l.ExpectedUntil = t0.Add(dur(f[2]))
+				if l := &s.Loans[i]; l.Node == s.Nodes[f.Int(1)].ID {
+					l.ExpectedUntil = t0.Add(f.Duration(2))
 				}
 			}
 		case "online":
-			pod(s, num(f[1]), fleet.PodOnline, "shop/web", fleet.MilliCPU(1000*num(f[2])))
+			pod(s, f.Int(1), fleet.PodOnline, "shop/web", fleet.MilliCPU(1000*f.Int(2)))
 		case "ask":
 			s.Sort()
-			a := ask(int64(num(f[1])))
-			a.Due, a.Emergency = t0.Add(dur(f[2])), len(f) > 3
+			a := ask(int64(f.Int(1)))
+			a.Due, a.Emergency = t0.Add(f.Duration(2)), f.Has(3)
 			take, short := Choose(s, a, opts)
 			for _, r := range take {
 				_, why, _ := strings.Cut(r.Why, " give way")
@@ -79,8 +76,9 @@ func play(t *testing.T, lines [][]string) string {
 			}
 			fmt.Fprintf(&b, "short of %v cores\n", short.CPU.Cores())
 		default:
-			t.Fatalf("unknown word %q", f[0])
+			return false
 		}
+		return true
 	}
-	return b.String()
+	return scripttest.Script{Line: line, Out: b.String}
 }

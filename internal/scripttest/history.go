@@ -23,35 +23,25 @@ type History struct {
 	series.Series
 }
 
-// Do reads one line of a script; ok is false for a word that does not describe a history.
-func (h *History) Do(line []string) (ok bool, err error) {
-	var v []float64
-	switch line[0] {
-	case "step":
-		if len(line) == 2 {
-			h.Step, err = time.ParseDuration(line[1])
-		}
-		if h.Step <= 0 {
-			return true, fmt.Errorf("%q: want step DURATION", line)
-		}
-		return true, err
-	case "tide", "noise", "weekend", "times", "gone", "dead":
-	default:
-		return false, nil
+// numbers is how many numbers follow each word of a history.
+var numbers = map[string]int{"tide": 3, "noise": 1, "weekend": 1, "times": 3, "gone": 2, "dead": 2}
+
+// Do carries out one line of a script; false says that its word does not describe a history.
+func (h *History) Do(l Line) bool {
+	if l[0] == "step" {
+		h.Step = l.Duration(1)
+		return h.Step > 0
 	}
-	want := map[string]int{"tide": 3, "noise": 1, "weekend": 1, "times": 3, "gone": 2, "dead": 2}[line[0]]
-	for _, word := range line[1:] {
-		x, err := strconv.ParseFloat(word, 64)
-		if err != nil {
-			return true, fmt.Errorf("%q: %w", line, err)
-		}
-		v = append(v, x)
+	n, known := numbers[l[0]]
+	if !known || len(l) != 1+n {
+		return false
 	}
-	if len(v) != want {
-		return true, fmt.Errorf("%q: want %d numbers", line, want)
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = l.Float(1 + i)
 	}
-	h.bend(line[0], v)
-	return true, nil
+	h.bend(l[0], v)
+	return true
 }
 
 func (h *History) bend(word string, v []float64) {

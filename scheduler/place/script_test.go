@@ -21,7 +21,7 @@ import (
 //	place NAME [TIMES] | gang NAME[xTIMES]... | fits NAME | empty MACHINE | handover MACHINE CELL... | close MACHINE
 //	remove N                          the Nth pod that was placed
 //	begin | commit | rollback
-func TestScripts(t *testing.T) { scripttest.Run(t, play) }
+func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
 // script is the facts of a case, and later its table.
 type script struct {
@@ -33,32 +33,29 @@ type script struct {
 	out    strings.Builder
 }
 
-func play(t *testing.T, lines [][]string) string {
-	t.Helper()
+func newScript(t *testing.T) scripttest.Script {
 	s := &script{T: t, shapes: map[string]Shape{}}
 	s.s.Pools = []fleet.Pool{{ID: "offline", Class: fleet.Offline}, {ID: "online", Class: fleet.Online}}
-	for _, f := range lines {
-		if !s.fact(f) {
-			if s.tab == nil {
-				s.s.Sort()
-				s.tab = FromSnapshot(&s.s)
-			}
-			s.do(f)
+	return scripttest.Script{Out: s.out.String, Line: func(f scripttest.Line) bool {
+		if s.fact(f) {
+			return true
 		}
-	}
-	return s.out.String()
+		if s.tab == nil {
+			s.s.Sort()
+			s.tab = FromSnapshot(&s.s)
+		}
+		return s.do(f)
+	}}
 }
 
-func (s *script) num(word string) int { return scripttest.Int(s.T, word) }
-
-func (s *script) fact(f []string) bool {
+func (s *script) fact(f scripttest.Line) bool {
 	switch f[0] {
 	case "machines":
-		for range s.num(f[1]) {
+		for range f.Int(1) {
 			n := machine(len(s.s.Nodes))
 			n.Pool = fleet.PoolID(f[2])
-			if len(f) > 3 {
-				n.Allocatable.GPU, n.GPUModel = int64(s.num(f[3])), f[4]
+			if f.Has(3) {
+				n.Allocatable.GPU, n.GPUModel = int64(f.Int(3)), f[4]
 				for c := range n.Cells {
 					n.Cells[c].Capacity.GPU = n.Allocatable.GPU / 4
 				}
@@ -66,21 +63,21 @@ func (s *script) fact(f []string) bool {
 			s.s.Nodes = append(s.s.Nodes, n)
 		}
 	case "lent":
-		n := &s.s.Nodes[s.num(f[1])]
+		n := &s.s.Nodes[f.Int(1)]
 		l := fleet.Loan{ID: fleet.LoanID("l" + n.Name), Node: n.ID, Cells: n.AllCells(), From: n.Pool, To: "offline", Phase: fleet.Phase(f[3])}
 		if n.Pool == "offline" {
 			l.To = "online"
 		}
 		if f[2] != "all" {
-			l.Cells = n.CellsOf(s.num(f[2]))
+			l.Cells = n.CellsOf(f.Int(2))
 		}
 		s.s.Loans = append(s.s.Loans, l)
 	case "pod":
-		n := &s.s.Nodes[s.num(f[1])]
+		n := &s.s.Nodes[f.Int(1)]
 		id := fmt.Sprintf("p%02d", len(s.s.Pods))
 		p := fleet.Pod{ID: fleet.UID(id), Name: fleet.Name{Name: id}, Node: n.ID, NodeName: n.Name, Class: fleet.PodClass(f[2]), Phase: fleet.PodRunning,
-			Requests: fleet.Resources{CPU: fleet.MilliCPU(1000 * s.num(f[3])), Memory: fleet.Bytes(s.num(f[4])) * fleet.GiB}}
-		if len(f) > 5 {
+			Requests: fleet.Resources{CPU: fleet.MilliCPU(1000 * f.Int(3)), Memory: fleet.Bytes(f.Int(4)) * fleet.GiB}}
+		if f.Has(5) {
 			p.Service = fleet.ServiceID(f[5])
 			if s.s.Service(p.Service) == nil {
 				s.s.Services = append(s.s.Services, fleet.Service{ID: p.Service})
@@ -95,8 +92,8 @@ func (s *script) fact(f []string) bool {
 	return true
 }
 
-func (s *script) shape(f []string) {
-	sh := Shape{Side: fleet.Class(f[2]), Group: f[1], Requests: fleet.Resources{CPU: fleet.MilliCPU(1000 * s.num(f[3])), Memory: fleet.Bytes(s.num(f[4])) * fleet.GiB}}
+func (s *script) shape(f scripttest.Line) {
+	sh := Shape{Side: fleet.Class(f[2]), Group: f[1], Requests: fleet.Resources{CPU: fleet.MilliCPU(1000 * f.Int(3)), Memory: fleet.Bytes(f.Int(4)) * fleet.GiB}}
 	for _, wish := range f[5:] {
 		word, value, _ := strings.Cut(wish, "=")
 		switch word {
@@ -109,9 +106,9 @@ func (s *script) shape(f []string) {
 		case "zones":
 			sh.Zones = true
 		case "per-host":
-			sh.PerHost = int32(s.num(value))
+			sh.PerHost = int32(scripttest.Int(value))
 		case "gpu":
-			sh.Requests.GPU = int64(s.num(value))
+			sh.Requests.GPU = int64(scripttest.Int(value))
 		case "model":
 			sh.GPUModel = value
 		case "pool":
@@ -131,13 +128,13 @@ func (s *script) class(name string) ClassID {
 	return s.tab.Class(sh)
 }
 
-func (s *script) do(f []string) {
+func (s *script) do(f scripttest.Line) bool {
 	t := s.tab
 	switch f[0] {
 	case "place":
 		times := 1
-		if len(f) > 2 {
-			times = s.num(f[2])
+		if f.Has(2) {
+			times = f.Int(2)
 		}
 		for range times {
 			p, ok := t.Place(s.class(f[1]))
@@ -149,14 +146,14 @@ func (s *script) do(f []string) {
 			name, times, many := strings.Cut(word, "x")
 			k := 1
 			if many {
-				k = s.num(times)
+				k = scripttest.Int(times)
 			}
 			for range k {
 				members = append(members, s.class(name))
 			}
 		}
 		where, ok := t.Gang(members)
-		s.tell(strings.Join(f, " "), where, ok)
+		s.tell(f.Rest(0), where, ok)
 	case "fits":
 		fit := t.Fits(s.class(f[1]))
 		fmt.Fprintf(&s.out, "fits %s: %d of %d, fragmentation %.2f, by pool %v\n", f[1], fit.Total, fit.Whole, fit.Fragmentation(), fit.ByPool)
@@ -166,15 +163,15 @@ func (s *script) do(f []string) {
 	case "handover":
 		var cells []int
 		for _, word := range f[2:] {
-			cells = append(cells, s.num(word))
+			cells = append(cells, scripttest.Int(word))
 		}
 		where, ok := t.HandOver(s.id(f[1]), cells)
-		s.tell(strings.Join(f, " "), where, ok)
+		s.tell(f.Rest(0), where, ok)
 	case "close":
 		t.SetOpen(s.id(f[1]), fleet.Online, false)
 		t.SetOpen(s.id(f[1]), fleet.Offline, false)
 	case "remove":
-		t.Remove(s.placed[s.num(f[1])])
+		t.Remove(s.placed[f.Int(1)])
 	case "begin":
 		t.Begin()
 	case "commit":
@@ -182,11 +179,12 @@ func (s *script) do(f []string) {
 	case "rollback":
 		t.Rollback()
 	default:
-		s.Fatalf("unknown word %q", f[0])
+		return false
 	}
+	return true
 }
 
-func (s *script) id(machine string) fleet.NodeID { return s.s.Nodes[s.num(machine)].ID }
+func (s *script) id(machine string) fleet.NodeID { return s.s.Nodes[scripttest.Int(machine)].ID }
 
 func (s *script) tell(what string, where []Placement, ok bool) {
 	if !ok {
