@@ -12,7 +12,7 @@ import (
 
 // A service, its portrait, its tide and what was just measured go in; a replica count with its reason comes out. The tide asks for more than runs,
 // so replicas are added before the load is there. The CPU of the pods is not measured here, so nothing could scale in.
-func ExampleSize() {
+func ExampleAsk() {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	svc := fleet.Service{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment", TargetFound: true,
 		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.SLO{LatencyLimit: 200 * time.Millisecond, Quantile: 0.99},
@@ -24,10 +24,14 @@ func ExampleSize() {
 		Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{{225, 225}, {250, 250}}}
 	live := hpa.Live{Load: fleet.KnownAt(180.0, noon)}
 
-	t := hpa.Size(&svc, p, tide, live, noon, hpa.Options{})
+	d := hpa.Ask(&svc, p, tide, live, noon, hpa.Options{})
+	t := d.Within(hpa.Bounds{})
 	fmt.Printf("%d -> %d\n", t.Current, t.Replicas)
 	fmt.Printf("%s: %s\n", t.Parts[0].Name, t.Parts[0].Detail)
+	t = d.Within(hpa.Bounds{Quota: 9, QuotaWhy: "quota shop leaves 9 cores"})
+	fmt.Printf("%d -> %d, limited by the %s\n", t.Current, t.Replicas, t.Limited.Text())
 	// Output:
 	// 8 -> 10
 	// forecast: 250/s at p95 within 3m, 25/s a replica
+	// 8 -> 9, limited by the quota
 }
