@@ -102,7 +102,7 @@ seeds: ## 200 seeds of faults with a cycle every 15 seconds, 1,000 where the bun
 
 .PHONY: differential
 differential: ## The bundled scheduler's filters against upstream's on thousands of random clusters, and adopted autoscalers against theirs (CHECKS=5000)
-	@$(GO) test -timeout 30m -run 'AsUpstream|AnswersAfterChanges' ./scheduler/host ./scheduler/host/upstream ./cmd/springtide/foreign -rapid.checks=$${CHECKS:-5000}
+	@$(GO) test -timeout 30m -run 'AsUpstream|AnswersAfterChanges' ./scheduler/host ./scheduler/host/upstream ./internal/cli/adopt/foreign -rapid.checks=$${CHECKS:-5000}
 
 .PHONY: quick
 quick: ## Lint and -short tests of what changed since main and of its direct importers, in 90 seconds; says what it skipped (BASE=REF)
@@ -154,7 +154,7 @@ e2e-node: build ## Stories on a real node: kubelet, containerd and runc in a vir
 .PHONY: e2e-browser
 e2e-browser: ## The reports of simulate and backtest in headless Chromium; screenshots stay in bin/screenshots
 	@hack/debian-deps.sh browser || echo "e2e-browser: Chromium could not be installed: the test is skipped"
-	@mkdir -p $(BIN)/screenshots && $(GO) test -count=1 -v -run TestReportsInABrowser -artifacts -outputdir $(CURDIR)/$(BIN)/screenshots ./cmd/springtide
+	@mkdir -p $(BIN)/screenshots && $(GO) test -count=1 -v -run TestReportsInABrowser -artifacts -outputdir $(CURDIR)/$(BIN)/screenshots ./internal/cli/simulate ./internal/cli/backtest
 
 .PHONY: e2e-operator
 e2e-operator: build chart e2e-browser ## What an operator does: Helm installs, upgrades and uninstalls on a real API server and on a real node; leaving gives a cluster back as it was; the tutorial and the how-to pages are played on the lab

@@ -206,7 +206,7 @@ func containers(o runtime.Object) []corev1.Container {
 
 // Each way to build base gives objects that fit together, and no component needs another.
 func TestBuilds(t *testing.T) {
-	namespace := constant(t, "../cmd/springtide/options.go", "controllerNamespace")
+	namespace := constant(t, "../internal/cli/cluster/options.go", "ControllerNamespace")
 	for _, with := range append([][]string{nil, components}, []string{"offline"}, []string{"postgres"}, []string{"prometheus-operator"}, []string{"volume", "offline"}) {
 		t.Run(fmt.Sprint(with), func(t *testing.T) {
 			objects := build(t, with...)
@@ -351,7 +351,7 @@ func checkLabels(t *testing.T, objects []runtime.Object, d *appsv1.Deployment) {
 func checkArgs(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	c := &d.Spec.Template.Spec.Containers[0]
-	known := flags(t, "../cmd/springtide/runcommand.go")
+	known := flags(t, "../internal/cli/run/run.go")
 	seen := map[string]bool{}
 	for _, a := range c.Args[1:] {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")

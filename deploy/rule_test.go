@@ -127,9 +127,13 @@ var (
 // commands lists the verbs of the CLI by their declarations.
 func commands(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("../cmd/springtide/*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"../internal/cli/*.go", "../internal/cli/*/*.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	out := map[string]bool{}
 	for _, f := range files {

@@ -17,11 +17,11 @@ func TestTheControllerHoldsNoPeer(t *testing.T) {
 		t.Fatal("the closure lacks the controller itself: the test looks in the wrong place")
 	}
 	for _, p := range held(deps, peers) {
-		t.Errorf("internal/run imports %s, directly or not: what compares with peers stays in cmd/springtide", p)
+		t.Errorf("internal/run imports %s, directly or not: what compares with peers stays in internal/cli", p)
 	}
 	// The same question of a command that does compare: it must be answered with yes.
-	if got := held(closure(t, "cmd/springtide"), peers); len(got) != len(peers) {
-		t.Errorf("of cmd/springtide only %v were found: the test does not see peers any more", got)
+	if got := held(closure(t, "internal/cli"), peers); len(got) != len(peers) {
+		t.Errorf("of internal/cli only %v were found: the test does not see peers any more", got)
 	}
 }
 

@@ -58,8 +58,8 @@ var thirdParty = map[string][]string{
 
 	"bench/scheduling": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"},
 
-	"cmd/springtide": {
-		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
+	"internal/cli": {
+		"github.com/google/go-cmp/cmp", "github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "sigs.k8s.io/yaml",
 	},
 	"cmd/springtide-lab": {"github.com/spf13/cobra", "go.etcd.io/etcd/server/v3/embed", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go",
@@ -110,6 +110,8 @@ func refuseOwn(pkg, room, own string) string {
 		return "what judges shares no code with what is judged"
 	case toRoom != room && to >= level && !slices.Contains(sameLevel[room], toRoom):
 		return fmt.Sprintf("level %d imports level %d: imports go down", level, to)
+	case toRoom == room && refuseInside(room, pkg, own) != "":
+		return refuseInside(room, pkg, own)
 	case toRoom == "lab" && !under(pkg, "lab") && !under(pkg, "cmd/springtide-lab") && room != "e2e":
 		return "the product speaks to the lab through its APIs alone"
 	case under(own, "api") && level < 6:
