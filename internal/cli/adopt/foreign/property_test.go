@@ -71,14 +71,14 @@ func windowsAt(t *rapid.T, s *v1alpha1.ElasticService, now time.Time) int32 {
 }
 
 // nearChange reports a time around a change of the zone's clock: there KEDA leaves out times that the clock jumps over, and a window takes the shorter length. Where the
-// clock changes by half an hour, the cron library of both loses the full hours of the days until the next start, for up to a week.
+// clock changes by half an hour, either way, the cron library of both loses the first start of a schedule at a full hour, for up to a week.
 func nearChange(now time.Time, zone *time.Location) bool {
 	offset := func(ahead time.Duration) int {
 		_, seconds := now.In(zone).Add(ahead).Zone()
 		return seconds
 	}
-	half := offset(36*time.Hour)-offset(-9*24*time.Hour) == -1800
-	return half || offset(-36*time.Hour) != offset(36*time.Hour)
+	moved := offset(36*time.Hour) - offset(-9*24*time.Hour)
+	return moved == 1800 || moved == -1800 || offset(-36*time.Hour) != offset(36*time.Hour)
 }
 
 // noted reports a Sunday, on which the clocks of all these zones change, where a note says that a window ends early on it.
