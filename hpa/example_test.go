@@ -27,7 +27,7 @@ func ExampleAsk() {
 	d := hpa.Ask(&svc, p, tide, live, noon, hpa.Options{})
 	t := d.Within(hpa.Bounds{})
 	fmt.Printf("%d -> %d\n", t.Current, t.Replicas)
-	fmt.Printf("%s: %s\n", t.Parts[0].Name, t.Parts[0].Detail)
+	fmt.Printf("%s: %s\n", &t.Parts[0], t.Parts[0].Detail)
 	t = d.Within(hpa.Bounds{Quota: 9, QuotaWhy: "quota shop leaves 9 cores"})
 	fmt.Printf("%d -> %d, limited by the %s\n", t.Current, t.Replicas, t.Limited.Text())
 	// Output:

@@ -141,7 +141,7 @@ func (w *world) recent(values ...float64) {
 // part finds a part by name.
 func part(t *testing.T, tg Target, name string) Part {
 	t.Helper()
-	i := slices.IndexFunc(tg.Parts, func(p Part) bool { return p.Name == name })
+	i := slices.IndexFunc(tg.Parts, func(p Part) bool { return p.String() == name })
 	if i < 0 {
 		t.Fatalf("no part %q in %+v", name, tg.Parts)
 	}

@@ -35,6 +35,6 @@ func (z *sizer) nowcastPart() (Part, bool) {
 	if !ok {
 		return Part{}, false
 	}
-	return Part{Name: "nowcast", Replicas: fleet.KnownAt(n, z.now),
+	return Part{Kind: PartNowcast, Replicas: fleet.KnownAt(n, z.now),
 		Detail: fmt.Sprintf("%s in the last minutes × %.2f, as the tide may grow within %s", z.amount(steady.Value), growth, ago(z.lead))}, true
 }

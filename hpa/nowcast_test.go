@@ -45,7 +45,7 @@ func TestNowcast(t *testing.T) {
 		w := calm(8)
 		c.change(w)
 		tg := w.size()
-		i := slices.IndexFunc(tg.Parts, func(p Part) bool { return p.Name == "nowcast" })
+		i := slices.IndexFunc(tg.Parts, func(p Part) bool { return p.String() == "nowcast" })
 		switch {
 		case i < 0 && c.part > 0:
 			t.Errorf("%s: no nowcast", c.name)

@@ -94,7 +94,7 @@ func StartUp(svc *fleet.Service, p *portrait.Portrait, usual time.Duration) time
 
 // forecastPart is the predictive floor.
 func (z *sizer) forecastPart() Part {
-	part := Part{Name: "forecast"}
+	part := Part{Kind: PartForecast}
 	peak := z.t.Max(z.now, z.now.Add(z.lead), z.quantile)
 	part.Replicas = z.replicasFor(peak)
 	age := z.now.Sub(z.t.Made)
@@ -144,7 +144,7 @@ func (z *sizer) chainLoad(floors []Part) float64 {
 	for i := range floors {
 		switch p := &floors[i]; {
 		case !p.Replicas.OK:
-		case p.Name == "forecast":
+		case p.Kind == PartForecast:
 			load = max(load, z.t.Max(z.now, z.now.Add(z.lead), z.quantile)) // without rounding to replicas
 		default:
 			load = max(load, float64(p.Replicas.Value)*z.capacity)
@@ -217,7 +217,7 @@ func planned(t *forecast.Tide, lifts []lift) *forecast.Tide {
 
 // festivalPart is the floor of the approved festivals in force within the lead; false while there is none.
 func (z *sizer) festivalPart() (Part, bool) {
-	part, any := Part{Name: "festival"}, false
+	part, any := Part{Kind: PartFestival}, false
 	path := z.along(z.quantile, 1)
 	for i := range z.lifts {
 		l := &z.lifts[i]
@@ -246,7 +246,7 @@ func (z *sizer) windowParts() []Part {
 	var parts []Part
 	for i := range z.levels {
 		l := &z.levels[i]
-		part := Part{Name: "window:" + l.name}
+		part := Part{Kind: PartWindow, Name: l.name}
 		s, open := l.at(z.now)
 		switch {
 		case l.err != nil:

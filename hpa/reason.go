@@ -28,18 +28,19 @@ func (z *sizer) reason(tg *Target) string {
 		}
 	}
 	// The minimum is always a part, so that there always is a winner.
-	fmt.Fprintf(&b, ": %s asks for %d (%s)", tg.Parts[winner].Name, tg.Wanted, tg.Parts[winner].Detail)
+	fmt.Fprintf(&b, ": %s asks for %d (%s)", &tg.Parts[winner], tg.Wanted, tg.Parts[winner].Detail)
 	sep := "; "
-	for i, p := range tg.Parts {
+	for i := range tg.Parts {
+		p := &tg.Parts[i]
 		switch {
 		case i == winner:
 			continue
-		case p.Replicas.OK && p.Replicas.Value == 0 && strings.HasPrefix(p.Name, "reactive:"):
-			fmt.Fprintf(&b, "%s%s at ease", sep, p.Name)
+		case p.Replicas.OK && p.Replicas.Value == 0 && p.Kind == PartReactive:
+			fmt.Fprintf(&b, "%s%s at ease", sep, p)
 		case p.Replicas.OK:
-			fmt.Fprintf(&b, "%s%s %d", sep, p.Name, p.Replicas.Value)
+			fmt.Fprintf(&b, "%s%s %d", sep, p, p.Replicas.Value)
 		default:
-			fmt.Fprintf(&b, "%s%s unknown (%s)", sep, p.Name, p.Detail)
+			fmt.Fprintf(&b, "%s%s unknown (%s)", sep, p, p.Detail)
 		}
 		sep = ", "
 	}

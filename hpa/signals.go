@@ -68,7 +68,7 @@ func (z *sizer) reactiveUtil() float64 {
 
 // cpuPart sizes by the CPU of the pods.
 func (z *sizer) cpuPart(m fleet.Metric) Part {
-	part := Part{Name: "reactive:" + m.Name}
+	part := Part{Kind: PartReactive, Name: m.Name}
 	target := percentOf(m.Target)
 	if z.svc.SLO.Utilisation > 0 {
 		target = min(target, percentOf(z.reactiveUtil()))
@@ -102,7 +102,7 @@ func percentOf(share float64) int64 { return max(1, int64(share*100+1e-6)) }
 
 // valuePart sizes by a total divided by the replicas: requests, or a query of the tenant's.
 func (z *sizer) valuePart(m fleet.Metric) Part {
-	part := Part{Name: "reactive:" + m.Name}
+	part := Part{Kind: PartReactive, Name: m.Name}
 	k := z.live.Signals[m.Name]
 	if m.Type == fleet.MetricRequests && z.number(k) == signal.Absent && z.signal == portrait.Requests {
 		k = z.live.Load
@@ -174,7 +174,7 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 	if z.svc.SLO.LatencyLimit <= 0 {
 		return Part{}, false
 	}
-	part := Part{Name: "reactive:latency"}
+	part := Part{Kind: PartReactive, Name: "latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
 	if how == signal.Absent && z.number(z.load) == signal.Fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {

@@ -150,7 +150,7 @@ func (d *Demand) Within(b Bounds) Target {
 	z.within, z.notes = b, slices.Clip(z.notes)
 	tg.Parts = slices.Grow(slices.Clone(d.floors), len(d.reactive)+3)
 	if b.Link > 0 {
-		tg.Parts = append(tg.Parts, Part{Name: "link:" + z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now), Detail: b.LinkWhy})
+		tg.Parts = append(tg.Parts, Part{Kind: PartLink, Name: z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now), Detail: b.LinkWhy})
 	}
 	floors := max(most(tg.Parts), z.svc.Min, 0)
 	reactive := most(d.reactive)
@@ -159,7 +159,7 @@ func (d *Demand) Within(b Bounds) Target {
 		reactive = max(reactive, most([]Part{latency}))
 		tg.Parts = append(tg.Parts, latency)
 	}
-	tg.Parts = append(tg.Parts, Part{Name: "minimum", Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now), Detail: "the service's own bound"})
+	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now), Detail: "the service's own bound"})
 	tg.Wanted = max(floors, reactive)
 	z.decide(&tg, floors, reactive)
 	tg.Reason = z.reason(&tg)

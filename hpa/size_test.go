@@ -134,7 +134,7 @@ func TestBusinessMetrics(t *testing.T) {
 	if tg.Floor != 16 {
 		t.Errorf("floor %d, want 16", tg.Floor)
 	}
-	if slices.ContainsFunc(tg.Parts, func(p Part) bool { return p.Name == "reactive:cpu" }) {
+	if slices.ContainsFunc(tg.Parts, func(p Part) bool { return p.String() == "reactive:cpu" }) {
 		t.Error("CPU is judged although the service states its metrics and has a latency level")
 	}
 	w.svc.SLO = fleet.SLO{Utilisation: 0.5}

@@ -65,12 +65,36 @@ const (
 // SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.
 const SignalForecast = "forecast"
 
+// PartKind is what a part of the sizing goes by.
+type PartKind string
+
+// The kinds of parts.
+const (
+	PartForecast PartKind = "forecast" // the tide within the lead
+	PartNowcast  PartKind = "nowcast"  // the tide as it runs
+	PartReactive PartKind = "reactive" // a metric, by its name
+	PartWindow   PartKind = "window"   // an open window, by its name
+	PartFestival PartKind = "festival" // approved plans
+	PartLink     PartKind = "link"     // the other members of a link group, by its name
+	PartMinimum  PartKind = "minimum"  // the service's own bound
+)
+
 // Part is one voice in the sizing: a named opinion and its replica count.
 type Part struct {
-	Name string // "forecast", "nowcast", "reactive:cpu", "window:evening", "festival", "minimum"
+	Kind PartKind
+	// Name tells parts of one kind apart; empty where there is one at most.
+	Name string
 	// Replicas is unknown where the part could not judge: such a part can never agree to a scale-in.
 	Replicas fleet.Known[int32]
 	Detail   string
+}
+
+// String is how the part is shown: "forecast", "reactive:cpu".
+func (p *Part) String() string {
+	if p.Name == "" {
+		return string(p.Kind)
+	}
+	return string(p.Kind) + ":" + p.Name
 }
 
 // Target is the sizing of one service.

@@ -55,7 +55,7 @@ func TestLatencyWithoutASource(t *testing.T) {
 	if !got.Unmeasured || !got.DataFresh {
 		t.Errorf("unmeasured %v, missing %v: want fresh without a latency", got.Unmeasured, got.Missing)
 	}
-	if !slices.ContainsFunc(got.Parts, func(p Part) bool { return p.Name == "reactive:cpu" && p.Replicas.OK }) {
+	if !slices.ContainsFunc(got.Parts, func(p Part) bool { return p.String() == "reactive:cpu" && p.Replicas.OK }) {
 		t.Errorf("%+v: want CPU to size it", got.Parts)
 	}
 	if got.Replicas >= 4 {
