@@ -3,6 +3,8 @@ package fleet
 import (
 	"slices"
 	"time"
+
+	"github.com/springtide/springtide/reason"
 )
 
 // ParcelKind tells machines from sockets.
@@ -52,7 +54,8 @@ type Loan struct {
 	Vanished NodeID
 	// Claimant is the service whose waiting pods the parcel is recalled for; empty while none is, and where a forecast recalls for all of the pool.
 	Claimant ServiceID
-	Reason   string
+	// Reason is why the loan is where it is.
+	Reason reason.Reason
 	// Version is the resourceVersion that was read.
 	Version string
 }

@@ -3,6 +3,8 @@ package fleet
 import (
 	"fmt"
 	"time"
+
+	"github.com/springtide/springtide/reason"
 )
 
 // Phase is where a loan stands.
@@ -96,7 +98,7 @@ func (e *PhaseError) Error() string {
 	return fmt.Sprintf("loan %s: cannot %s while %s", e.Loan, e.Step, e.From)
 }
 
-func (l Loan) enter(p Phase, now time.Time, why string) Loan {
+func (l Loan) enter(p Phase, now time.Time, why reason.Reason) Loan {
 	l.Phase, l.Since, l.Reason = p, now, why
 	return l
 }
@@ -106,7 +108,7 @@ func (l Loan) refuse(step string) (Loan, error) {
 }
 
 // Begin returns a new loan in Emptying with epoch 1.
-func (l Loan) Begin(now time.Time, why string) Loan {
+func (l Loan) Begin(now time.Time, why reason.Reason) Loan {
 	l.Epoch, l.Created = 1, now
 	return l.enter(Emptying, now, why)
 }
@@ -117,11 +119,11 @@ func (l Loan) Lend(now time.Time, clean *ShareParcel) (Loan, error) {
 		return l.refuse("lend (needs Emptying and a Clean report of this epoch)")
 	}
 	l.LentAt = now
-	return l.enter(Lent, now, "the parcel is empty"), nil
+	return l.enter(Lent, now, reason.Of(reason.Emptied)), nil
 }
 
 // Cancel ends a loan whose parcel never left home.
-func (l Loan) Cancel(now time.Time, why string) (Loan, error) {
+func (l Loan) Cancel(now time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Emptying {
 		return l.refuse("cancel")
 	}
@@ -129,7 +131,7 @@ func (l Loan) Cancel(now time.Time, why string) (Loan, error) {
 }
 
 // Recall gives notice: the borrower has until deadline, and the parcel is wanted back by due.
-func (l Loan) Recall(now, deadline, due time.Time, why string) (Loan, error) {
+func (l Loan) Recall(now, deadline, due time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Lent {
 		return l.refuse("recall")
 	}
@@ -144,7 +146,7 @@ func (l Loan) Recall(now, deadline, due time.Time, why string) (Loan, error) {
 }
 
 // TurnBack takes a notice back: the tide turned. The next notice is a new recall with a due time of its own.
-func (l Loan) TurnBack(now time.Time, why string) (Loan, error) {
+func (l Loan) TurnBack(now time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Noticed {
 		return l.refuse("turn back")
 	}
@@ -155,14 +157,14 @@ func (l Loan) TurnBack(now time.Time, why string) (Loan, error) {
 
 // Invite is Begin for a parcel whose home is offline: emptying is itself a notice, whose pods have until deadline, and the parcel is to be back
 // by due.
-func (l Loan) Invite(now, deadline, due time.Time, why string) Loan {
+func (l Loan) Invite(now, deadline, due time.Time, why reason.Reason) Loan {
 	l.Deadline, l.Due = deadline, due
 	return l.Begin(now, why)
 }
 
 // Announce moves the deadline of a notice. A later one (heartbeats) never passes the due time; an earlier one is an emergency. While the
 // parcel drains there may be pods that did not answer, for whom it is still in force: then it is only ever put off.
-func (l Loan) Announce(deadline time.Time, why string) (Loan, error) {
+func (l Loan) Announce(deadline time.Time, why reason.Reason) (Loan, error) {
 	if last := l.Due; deadline.After(l.Deadline) && deadline.After(last) && !last.IsZero() {
 		if deadline = last; deadline.Before(l.Deadline) {
 			deadline = l.Deadline
@@ -173,14 +175,14 @@ func (l Loan) Announce(deadline time.Time, why string) (Loan, error) {
 
 // AnnounceAgain gives a whole notice to pods that had none: the deadline was never in force, or they had no notice of it. Their notice comes before the due
 // time, which stays as it is.
-func (l Loan) AnnounceAgain(deadline time.Time, why string) (Loan, error) {
+func (l Loan) AnnounceAgain(deadline time.Time, why reason.Reason) (Loan, error) {
 	if !deadline.After(l.Deadline) {
 		return l.refuse("announce a deadline again that is no later")
 	}
 	return l.announce(deadline, why)
 }
 
-func (l Loan) announce(deadline time.Time, why string) (Loan, error) {
+func (l Loan) announce(deadline time.Time, why reason.Reason) (Loan, error) {
 	switch {
 	case l.Phase == Noticed, l.Phase == Emptying && !l.Deadline.IsZero():
 	case l.Phase == Draining && deadline.After(l.Deadline):
@@ -196,15 +198,15 @@ func (l Loan) Drain(now time.Time, allAcked bool) (Loan, error) {
 	if l.Phase != Noticed || (now.Before(l.Deadline) && !allAcked) {
 		return l.refuse("drain before the announced deadline without every acknowledgement")
 	}
-	why := "the deadline of the notice passed"
+	by := reason.DeadlinePassed
 	if allAcked {
-		why = "every pod acknowledged the notice"
+		by = reason.AllAcknowledged
 	}
-	return l.enter(Draining, now, why), nil
+	return l.enter(Draining, now, reason.Of(reason.NoticeOver, reason.Of(by))), nil
 }
 
 // AnnounceKill says from when on pods that are still there are killed. What was announced is only ever put off.
-func (l Loan) AnnounceKill(now, at time.Time, why string) (Loan, error) {
+func (l Loan) AnnounceKill(now, at time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Draining || at.Before(now) || at.Before(l.KillAt) {
 		return l.refuse("announce a kill")
 	}
@@ -223,7 +225,7 @@ func (l *Loan) Killing(now time.Time) bool {
 
 // Fence cuts the node off after pods did not go, killed or not. It ends whatever is there, hence it waits for the deadline of the notice too:
 // the drain may have begun before it, and not everybody who is there was seen then.
-func (l Loan) Fence(now time.Time, why string) (Loan, error) {
+func (l Loan) Fence(now time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Draining || !l.Killing(now) || now.Before(l.Deadline) {
 		return l.refuse("fence (needs Draining, and a kill that was announced and has come)")
 	}
@@ -231,7 +233,7 @@ func (l Loan) Fence(now time.Time, why string) (Loan, error) {
 }
 
 // WriteOff gives the parcel up until its node is seen clean or vanishes.
-func (l Loan) WriteOff(now time.Time, why string) (Loan, error) {
+func (l Loan) WriteOff(now time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Fenced {
 		return l.refuse("write off")
 	}
@@ -249,21 +251,21 @@ func (l Loan) Return(now time.Time, clean *ShareParcel) (Loan, error) {
 		return l.refuse("return without a Clean report of this epoch")
 	}
 	l.CleanAt = clean.CleanAt
-	return l.enter(Returned, now, "the parcel is clean and home"), nil
+	return l.enter(Returned, now, reason.Of(reason.Clean)), nil
 }
 
 // adoptedEpoch is that of an adopted loan: a notice is an entry to Noticed, which is never the first epoch of a loan.
 const adoptedEpoch = 2
 
 // Adopt returns a loan of a parcel that its borrower uses although no loan says so. It begins with the notice.
-func (l Loan) Adopt(now, deadline, due time.Time, why string) Loan {
+func (l Loan) Adopt(now, deadline, due time.Time, why reason.Reason) Loan {
 	l.Epoch, l.Created = adoptedEpoch, now
 	l.Deadline, l.FirstNotice, l.Due = deadline, now, due
 	return l.enter(Noticed, now, why)
 }
 
 // AdoptAgain is Adopt of a loan whose share was written and whose status was not. Its epoch is above that of the share's entry.
-func (l Loan) AdoptAgain(now, deadline, due time.Time, e *ShareParcel, why string) (Loan, error) {
+func (l Loan) AdoptAgain(now, deadline, due time.Time, e *ShareParcel, why reason.Reason) (Loan, error) {
 	if l.Phase != Emptying || e == nil || e.Holder != l.To || e.Next != l.From || e.Epoch < adoptedEpoch {
 		return l.refuse("adopt (needs Emptying, and a share that says, beyond the first epoch, that the borrower holds the parcel and is to leave)")
 	}
@@ -281,7 +283,7 @@ func (l Loan) NodeGone(now time.Time) Loan {
 	l.Vanished = l.Node
 	if l.Phase.Away() {
 		l.CleanAt = now
-		return l.enter(Returned, now, "the node is gone")
+		return l.enter(Returned, now, reason.Of(reason.NodeVanished))
 	}
-	return l.enter(Cancelled, now, "the node is gone")
+	return l.enter(Cancelled, now, reason.Of(reason.NodeVanished))
 }

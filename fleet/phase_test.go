@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/springtide/springtide/reason"
 	"pgregory.net/rapid"
 )
 
@@ -27,7 +28,7 @@ func must(t *testing.T) func(Loan, error) Loan {
 
 func TestLoanGoesAllTheWay(t *testing.T) {
 	ok := must(t)
-	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(t0, "ebb")
+	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(t0, reason.Said("ebb"))
 	if l.Holder() != "online" || l.Next() != "offline" || l.Epoch != 1 {
 		t.Fatalf("a new loan is still at home and moving out: holder %s, next %s, epoch %d", l.Holder(), l.Next(), l.Epoch)
 	}
@@ -36,7 +37,7 @@ func TestLoanGoesAllTheWay(t *testing.T) {
 		t.Fatalf("lent: holder %s, next %s", l.Holder(), l.Next())
 	}
 	due := t0.Add(time.Hour)
-	l = ok(l.Recall(t0.Add(10*time.Minute), t0.Add(12*time.Minute), due, "flood"))
+	l = ok(l.Recall(t0.Add(10*time.Minute), t0.Add(12*time.Minute), due, reason.Said("flood")))
 	if l.Epoch != 2 || l.Holder() != "offline" || l.Next() != "online" || !l.Due.Equal(due) {
 		t.Fatalf("noticed: %+v", l)
 	}
@@ -52,9 +53,9 @@ func TestLoanGoesAllTheWay(t *testing.T) {
 
 func TestTideTurns(t *testing.T) {
 	ok := must(t)
-	l := ok(Loan{}.Begin(t0, "ebb").Lend(t0, clean(1, t0)))
-	l = ok(l.Recall(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), "flood"))
-	l = ok(l.TurnBack(t0.Add(time.Minute), "not needed"))
+	l := ok(Loan{}.Begin(t0, reason.Said("ebb")).Lend(t0, clean(1, t0)))
+	l = ok(l.Recall(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), reason.Said("flood")))
+	l = ok(l.TurnBack(t0.Add(time.Minute), reason.Said("not needed")))
 	if l.Phase != Lent || l.Epoch != 3 || !l.Due.IsZero() {
 		t.Fatalf("a notice that is taken back leaves a plain loan of a new epoch: %+v", l)
 	}
@@ -65,33 +66,33 @@ func TestTideTurns(t *testing.T) {
 
 func TestDeadlines(t *testing.T) {
 	ok := must(t)
-	l := ok(Loan{}.Begin(t0, "ebb").Lend(t0, clean(1, t0)))
-	l = ok(l.Recall(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), "flood"))
+	l := ok(Loan{}.Begin(t0, reason.Said("ebb")).Lend(t0, clean(1, t0)))
+	l = ok(l.Recall(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), reason.Said("flood")))
 	if _, err := l.Drain(t0.Add(time.Minute), false); err == nil {
 		t.Fatal("no eviction may precede the announced deadline")
 	}
 	if _, err := l.Drain(t0.Add(time.Minute), true); err != nil {
 		t.Fatalf("acknowledgements shorten the wait: %v", err)
 	}
-	if l = ok(l.Announce(t0.Add(time.Hour), "heartbeat")); !l.Deadline.Equal(l.Due) {
+	if l = ok(l.Announce(t0.Add(time.Hour), reason.Said("heartbeat"))); !l.Deadline.Equal(l.Due) {
 		t.Fatalf("a heartbeat extends the deadline to the due time and no further, got %v", l.Deadline)
 	}
-	if l = ok(l.Announce(t0.Add(30*time.Second), "emergency")); !l.Deadline.Equal(t0.Add(30 * time.Second)) {
+	if l = ok(l.Announce(t0.Add(30*time.Second), reason.Said("emergency"))); !l.Deadline.Equal(t0.Add(30 * time.Second)) {
 		t.Fatalf("an emergency may shorten the deadline, got %v", l.Deadline)
 	}
 	for _, whole := range []time.Time{t0.Add(4 * time.Minute), l.Due.Add(time.Second), l.Due.Add(time.Hour)} {
 		due := l.Due
-		if l = ok(l.AnnounceAgain(whole, "no pod had a notice")); !l.Deadline.Equal(whole) || !l.Due.Equal(due) {
+		if l = ok(l.AnnounceAgain(whole, reason.Said("no pod had a notice"))); !l.Deadline.Equal(whole) || !l.Due.Equal(due) {
 			t.Fatalf("pods that had no notice get it whole, whatever is due: deadline %v, want %v; due %v", l.Deadline, whole, l.Due)
 		}
-		if _, err := l.AnnounceAgain(whole, "the same"); err == nil {
+		if _, err := l.AnnounceAgain(whole, reason.Said("the same")); err == nil {
 			t.Fatal("what is announced again is later")
 		}
 	}
 }
 
 func TestRefusalsAreFactsOfARace(t *testing.T) {
-	_, err := Loan{ID: "a"}.Begin(t0, "").Recall(t0, t0, t0, "")
+	_, err := Loan{ID: "a"}.Begin(t0, reason.Reason{}).Recall(t0, t0, t0, reason.Reason{})
 	var pe *PhaseError
 	if !errors.As(err, &pe) || pe.Loan != "a" || pe.From != Emptying {
 		t.Fatalf("want a PhaseError that names loan and phase, got %v", err)
@@ -103,7 +104,7 @@ func TestRefusalsAreFactsOfARace(t *testing.T) {
 func TestPhaseInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := t0
-		l := Loan{ID: "a", From: "online", To: "offline"}.Begin(now, "ebb")
+		l := Loan{ID: "a", From: "online", To: "offline"}.Begin(now, reason.Said("ebb"))
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 600).Draw(t, "wait")) * time.Second)
 			before := l
@@ -116,25 +117,25 @@ func TestPhaseInvariants(t *testing.T) {
 			case 0:
 				l, err = l.Lend(now, report)
 			case 1:
-				l, err = l.Cancel(now, "x")
+				l, err = l.Cancel(now, reason.Said("x"))
 			case 2:
-				l, err = l.Recall(now, deadline, deadline.Add(time.Minute), "x")
+				l, err = l.Recall(now, deadline, deadline.Add(time.Minute), reason.Said("x"))
 			case 3:
-				l, err = l.TurnBack(now, "x")
+				l, err = l.TurnBack(now, reason.Said("x"))
 			case 4:
-				l, err = l.Announce(deadline, "x")
+				l, err = l.Announce(deadline, reason.Said("x"))
 			case 5:
 				l, err = l.Drain(now, acked)
 			case 6:
-				l, err = l.Fence(now, "x")
+				l, err = l.Fence(now, reason.Said("x"))
 			case 7:
-				l, err = l.WriteOff(now, "x")
+				l, err = l.WriteOff(now, reason.Said("x"))
 			case 8:
 				l, err = l.Return(now, report)
 			case 11:
-				l, err = l.AnnounceAgain(deadline, "x")
+				l, err = l.AnnounceAgain(deadline, reason.Said("x"))
 			case 10:
-				l, err = l.AnnounceKill(now, deadline, "x")
+				l, err = l.AnnounceKill(now, deadline, reason.Said("x"))
 			case 9:
 				if rapid.IntRange(0, 20).Draw(t, "gone") == 0 {
 					l = l.NodeGone(now)
@@ -202,7 +203,7 @@ func TestTakeAll(t *testing.T) {
 // A loan that is adopted begins with its notice, and goes home as any other does.
 func TestAdopted(t *testing.T) {
 	ok := must(t)
-	l := Loan{ID: "a", From: "online", To: "offline", Node: "u"}.Adopt(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), "stray pods")
+	l := Loan{ID: "a", From: "online", To: "offline", Node: "u"}.Adopt(t0, t0.Add(2*time.Minute), t0.Add(5*time.Minute), reason.Said("stray pods"))
 	if l.Phase != Noticed || l.Holder() != "offline" || l.Next() != "online" || l.Epoch < 2 || !l.FirstNotice.Equal(t0) {
 		t.Fatalf("%+v", l)
 	}
@@ -213,7 +214,7 @@ func TestAdopted(t *testing.T) {
 	if l = ok(l.Return(t0.Add(3*time.Minute), clean(l.Epoch, t0))); l.Late(t0.Add(3*time.Minute)) || l.Vanished != "" {
 		t.Errorf("home: %+v", l)
 	}
-	again := Loan{ID: "b", From: "online", To: "offline"}.Begin(t0, "")
+	again := Loan{ID: "b", From: "online", To: "offline"}.Begin(t0, reason.Reason{})
 	for _, c := range []struct {
 		name  string
 		loan  Loan
@@ -228,7 +229,7 @@ func TestAdopted(t *testing.T) {
 		{"no entry", again, nil, 0},
 		{"it is noticed", l, &ShareParcel{Holder: "offline", Next: "online", Epoch: 2}, 0},
 	} {
-		got, err := c.loan.AdoptAgain(t0, t0.Add(time.Minute), t0.Add(2*time.Minute), c.entry, "")
+		got, err := c.loan.AdoptAgain(t0, t0.Add(time.Minute), t0.Add(2*time.Minute), c.entry, reason.Reason{})
 		if (err == nil) != (c.want > 0) || c.want > 0 && (got.Epoch != c.want || got.Phase != Noticed) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/scripttest"
+	"github.com/springtide/springtide/reason"
 )
 
 // TestScripts plays lives of a loan, which begins at 12:00. Each line is the minute and a step:
@@ -28,7 +29,7 @@ func newScript(*testing.T) scripttest.Script {
 		return at.Format("15:04")
 	}
 	minute := func(word string) time.Time { return start.Add(scripttest.Duration(word + "m")) }
-	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(start, "the ebb leaves it free")
+	l := Loan{ID: "a", From: "online", To: "offline"}.Begin(start, reason.Said("the ebb leaves it free"))
 	var b strings.Builder
 	show := func(step string, now time.Time, err error) {
 		fmt.Fprintf(&b, "%s %-9s ", clock(now), step)
@@ -57,21 +58,21 @@ func newScript(*testing.T) scripttest.Script {
 		case "return":
 			next, err = l.Return(now, clean)
 		case "recall":
-			next, err = l.Recall(now, minute(f.Word(2)), minute(f.Word(3)), "the flood comes")
+			next, err = l.Recall(now, minute(f.Word(2)), minute(f.Word(3)), reason.Said("the flood comes"))
 		case "announce":
-			next, err = l.Announce(minute(f.Word(2)), "")
+			next, err = l.Announce(minute(f.Word(2)), reason.Reason{})
 		case "drain":
 			next, err = l.Drain(now, f.Has(2))
 		case "kill":
-			next, err = l.AnnounceKill(now, minute(f.Word(2)), "")
+			next, err = l.AnnounceKill(now, minute(f.Word(2)), reason.Reason{})
 		case "turn-back":
-			next, err = l.TurnBack(now, "")
+			next, err = l.TurnBack(now, reason.Reason{})
 		case "fence":
-			next, err = l.Fence(now, "")
+			next, err = l.Fence(now, reason.Reason{})
 		case "write-off":
-			next, err = l.WriteOff(now, "")
+			next, err = l.WriteOff(now, reason.Reason{})
 		case "cancel":
-			next, err = l.Cancel(now, "")
+			next, err = l.Cancel(now, reason.Reason{})
 		case "gone":
 			next = l.NodeGone(now)
 		default:

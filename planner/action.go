@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"github.com/springtide/springtide/reason"
 	"iter"
 )
 
@@ -62,7 +63,7 @@ type Action interface {
 	// Subjects are the objects that the action concerns. The first one names the action in receipts.
 	Subjects() []Subject
 	// ActionWhy is the reason; zero where the action follows from the phase of its loan alone.
-	ActionWhy() Why
+	ActionWhy() reason.Reason
 	// Summary says in a few words what is done, with its numbers.
 	Summary() string
 }
@@ -156,7 +157,7 @@ func (a *Unmark) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (a *Unmark) ActionWhy() Why { return a.Why }
+func (a *Unmark) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Unmark) Summary() string { return "Unmark " + a.Pod.Name.String() }
@@ -168,7 +169,7 @@ func (*Scale) ActionKind() ActionKind { return ActionScale }
 func (a *Scale) Subjects() []Subject { return []Subject{{SubjectService, string(a.Service)}} }
 
 // ActionWhy implements [Action].
-func (a *Scale) ActionWhy() Why { return a.Why }
+func (a *Scale) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Scale) Summary() string { return fmt.Sprintf("Scale %d -> %d", a.From, a.To) }
@@ -180,7 +181,7 @@ func (*GiveBack) ActionKind() ActionKind { return ActionGiveBack }
 func (a *GiveBack) Subjects() []Subject { return []Subject{{SubjectHPA, a.HPA.String()}} }
 
 // ActionWhy implements [Action].
-func (a *GiveBack) ActionWhy() Why { return a.Why }
+func (a *GiveBack) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *GiveBack) Summary() string { return fmt.Sprintf("Give back %d -> %d", a.From, a.To) }
@@ -194,7 +195,7 @@ func (a *Move) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (a *Move) ActionWhy() Why { return a.Why }
+func (a *Move) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Move) Summary() string {
@@ -217,7 +218,7 @@ func (a *Notice) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (*Notice) ActionWhy() Why { return Why{} }
+func (*Notice) ActionWhy() reason.Reason { return reason.Reason{} }
 
 // Summary implements [Action].
 func (a *Notice) Summary() string { return "Notice " + a.Pod.Name.String() }
@@ -231,7 +232,7 @@ func (a *Eviction) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (a *Eviction) ActionWhy() Why { return a.Why }
+func (a *Eviction) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Eviction) Summary() string { return "Evict " + a.Pod.Name.String() }
@@ -245,7 +246,7 @@ func (a *Kill) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (a *Kill) ActionWhy() Why { return a.Why }
+func (a *Kill) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Kill) Summary() string { return "Kill " + a.Pod.Name.String() }
@@ -262,7 +263,7 @@ func (a *JobScale) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (a *JobScale) ActionWhy() Why { return a.Why }
+func (a *JobScale) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *JobScale) Summary() string { return fmt.Sprintf("Scale %s %d -> %d", a.Role, a.From, a.To) }
@@ -276,7 +277,7 @@ func (a *Filler) Subjects() []Subject {
 }
 
 // ActionWhy implements [Action].
-func (a *Filler) ActionWhy() Why { return Why{Reason: a.Purpose} }
+func (a *Filler) ActionWhy() reason.Reason { return reason.Of(a.Purpose) }
 
 // Summary implements [Action].
 func (a *Filler) Summary() string {
@@ -293,7 +294,7 @@ func (*Mark) ActionKind() ActionKind { return ActionMark }
 func (a *Mark) Subjects() []Subject { return []Subject{{SubjectNode, a.Node}} }
 
 // ActionWhy implements [Action].
-func (*Mark) ActionWhy() Why { return Why{} }
+func (*Mark) ActionWhy() reason.Reason { return reason.Reason{} }
 
 // Summary implements [Action].
 func (*Mark) Summary() string { return "Mark" }
@@ -305,7 +306,7 @@ func (*Resize) ActionKind() ActionKind { return ActionResize }
 func (a *Resize) Subjects() []Subject { return []Subject{{SubjectService, string(a.Service)}} }
 
 // ActionWhy implements [Action].
-func (a *Resize) ActionWhy() Why { return a.Why }
+func (a *Resize) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Resize) Summary() string {

@@ -2,18 +2,11 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
-)
-
-// The reasons of adoptions, and of entries that are cleared.
-const (
-	ReasonLoanGone  = "LoanGone"  // the NodeShare names a loan that is not there
-	ReasonStrayPods = "StrayPods" // offline pods are on room that is at home
 )
 
 // Stray is a machine that the borrower uses although no loan says so.
@@ -23,7 +16,7 @@ type Stray struct {
 	// Pool is where the machine is at home.
 	Pool fleet.PoolID
 	// Why names the loan that is gone, or the pods.
-	Why Why
+	Why reason.Reason
 	// Held says what keeps the plan from making a loan of it; none where it makes one.
 	Held reason.Reason
 }
@@ -32,17 +25,17 @@ type Stray struct {
 // doubles with each, up to an hour.
 const patientTurns = 2
 
-// strayPods says in a sentence which offline pods are on room that is home.
-func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) string {
+// strayPods says which offline pods are on room that is home.
+func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) reason.Reason {
 	switch {
 	case len(pods) == 1 && part:
-		return fmt.Sprintf("offline pod %s on machine %s asks for more than the sockets have that are lent", pods[0].Name, n.Name)
+		return reason.Of(reason.StrayPodOnSockets, pods[0].Name, n.Name)
 	case part:
-		return fmt.Sprintf("%d offline pods on machine %s ask for more than the sockets have that are lent, first %s", len(pods), n.Name, pods[0].Name)
+		return reason.Of(reason.StrayPodsOnSockets, len(pods), n.Name, pods[0].Name)
 	case len(pods) == 1:
-		return fmt.Sprintf("offline pod %s is on machine %s, which is home", pods[0].Name, n.Name)
+		return reason.Of(reason.StrayPodAtHome, pods[0].Name, n.Name)
 	}
-	return fmt.Sprintf("%d offline pods are on machine %s, which is home, first %s", len(pods), n.Name, pods[0].Name)
+	return reason.Of(reason.StrayPodsAtHome, len(pods), n.Name, pods[0].Name)
 }
 
 // adopt makes loans again. A NodeShare and its loans are two records of one fact, and a user may delete one of them; and pods may be on a
@@ -72,10 +65,12 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 	}
 	cells := slices.DeleteFunc(slices.Clone(e.Cells), func(c int) bool { return !slices.Contains(n.AllCells(), c) })
 	from, to := m.partiesOf(n, e)
-	m.used[n.ID] = "its NodeShare names loan " + string(e.Loan) + ", which is gone"
-	gone := fmt.Sprintf("the NodeShare of machine %s has cells %v in loan %s, which is gone", n.Name, e.Cells, e.Loan)
+	m.used[n.ID] = reason.Of(reason.NamesGoneLoan, e.Loan)
+	gone := func(so reason.Code) reason.Reason {
+		return reason.Of(reason.LoanGone, n.Name, e.Cells, e.Loan, reason.Of(so))
+	}
 	if from == "" || to == "" {
-		m.stray(n, from, Why{ReasonLoanGone, gone + ": no pool is known that the machine is at home in, or that borrows; to fix: create the pool again"}, reason.Of(reason.NoPool))
+		m.stray(n, from, gone(reason.NoPoolKnown), reason.Of(reason.NoPool))
 		return
 	}
 	home := fleet.SameSide(e.Holder, from, s.ClassOf)
@@ -87,13 +82,13 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 		if home {
 			was.From = e.Holder // a pool of the same side, where the machine was moved
 		}
-		m.propose(passAdopt, MoveClear, was, was, Why{ReasonLoanGone, gone + ": the entry is removed, since the machine is home"})
+		m.propose(passAdopt, MoveClear, was, was, gone(reason.EntryRemoved))
 		return
 	}
 	if n.Agentless() {
 		cells = n.AllCells() // no part of it can be told clean
 	}
-	why := Why{ReasonLoanGone, gone + ": it is made again, and the machine goes home"}
+	why := gone(reason.MadeAgain)
 	m.stray(n, from, why, m.adoptCells(n, from, to, cells, why))
 }
 
@@ -130,7 +125,7 @@ func (m *maker) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet.P
 }
 
 // stray notes a machine that is used without a loan, once; by is what keeps the plan from making one.
-func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why Why, by reason.Reason) {
+func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why, by reason.Reason) {
 	if !by.None() {
 		m.withholdOnce(Subject{SubjectNode, n.Name}, "adopt", by, why)
 	}
@@ -141,7 +136,7 @@ func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why Why, by reason.Reaso
 }
 
 // adoptCells proposes a loan that begins with the notice, or says what holds it back.
-func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why Why) (by reason.Reason) {
+func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why reason.Reason) (by reason.Reason) {
 	s, o := m.in.Snapshot, m.in.Options
 	if slices.ContainsFunc(m.adopted[n.ID], func(c int) bool { return slices.Contains(cells, c) }) {
 		return by // with another entry of the machine
@@ -163,7 +158,7 @@ func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, wh
 		notice = reclaim.EmergencyNotice // no pod is notified: online leaves by scale-in
 	}
 	deadline := s.At.Add(notice)
-	after = after.Adopt(s.At, deadline, deadline.Add(o.Drain+o.Clean), why.Message)
+	after = after.Adopt(s.At, deadline, deadline.Add(o.Drain+o.Clean), why)
 	before := after
 	before.Phase, before.Epoch = "", 0
 	if m.propose(passAdopt, MoveAdopt, before, after, why) {
@@ -222,8 +217,8 @@ func (m *maker) adoptStrays(n *fleet.Node) {
 	if len(pods) == 0 || len(away) > 0 && ask.Fits(cellRoom(n, away)) {
 		return
 	}
-	why := Why{ReasonStrayPods, strayPods(n, pods, len(away) > 0)}
-	m.used[n.ID] = "offline pod " + pods[0].Name.String() + " is on it although it is home"
+	why := reason.Of(reason.StrayPods, strayPods(n, pods, len(away) > 0))
+	m.used[n.ID] = reason.Of(reason.OfflineThere, pods[0].Name)
 	switch {
 	case !n.Ready:
 		m.stray(n, pool.ID, why, reason.Of(reason.MachineNotReady))
@@ -288,5 +283,5 @@ func (m *maker) adoptAgain(l *fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, err
 		notice = reclaim.EmergencyNotice
 	}
 	deadline := s.At.Add(notice)
-	return l.AdoptAgain(s.At, deadline, deadline.Add(o.Drain+o.Clean), e, "the parcel is used although no loan says so: the machine goes home")
+	return l.AdoptAgain(s.At, deadline, deadline.Add(o.Drain+o.Clean), e, reason.Of(reason.UsedWithoutLoan))
 }

@@ -88,7 +88,7 @@ func TestStraysAreTold(t *testing.T) {
 	w.worker(3, 0)
 	w.worker(3, 1)
 	p := made(w.input())
-	if len(p.Strays) != 1 || p.Strays[0].Pool != "online" || p.Strays[0].Held.Text() != "" || !strings.Contains(p.Strays[0].Why.Message, "2 offline pods are on machine m03, which is home, first batch/w-03-0") {
+	if len(p.Strays) != 1 || p.Strays[0].Pool != "online" || p.Strays[0].Held.Text() != "" || !strings.Contains(p.Strays[0].Why.Text(), "2 offline pods are on machine m03, which is home, first batch/w-03-0") {
 		t.Errorf("%+v", p.Strays)
 	}
 	w.s.Pools[1].Mode = fleet.Observe

@@ -2,12 +2,12 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -49,13 +49,13 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 				continue // There is time: the next cycle sees the tide more clearly.
 			}
 			if count <= 0 {
-				m.withholdOnce(Subject{SubjectPool, string(p.ID)}, "lend "+c.Node.Name, budget, Why{"Flood", ask.Why})
+				m.withholdOnce(Subject{SubjectPool, string(p.ID)}, "lend "+c.Node.Name, budget, reason.Of(reason.Flood, ask.Why, reason.Reason{}))
 				break
 			}
-			c.Why = ask.Why + "; " + c.Why
+			c.Why = reason.Of(reason.Flood, ask.Why, c.Why)
 			loan := m.newLoan(p.ID, l.pool.ID, c.Candidate)
 			loan = loan.Invite(s.At, s.At.Add(c.Notice), m.dueOf(l, ask.Due), c.Why)
-			m.propose(passBorrow, MoveBegin, loan, loan, Why{"Flood", loan.Reason})
+			m.propose(passBorrow, MoveBegin, loan, loan, loan.Reason)
 		}
 	}
 	return short
@@ -129,9 +129,9 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 		if !reclaim.Helps(room, short) {
 			continue
 		}
-		after, err := loan.TurnBack(s.At, ask.Why)
+		after, err := loan.TurnBack(s.At, reason.Of(reason.TideTurned, ask.Why))
 		after.Due = loan.Due
-		m.step(passBringHome, MoveTurnBack, *loan, after, err, "TideTurned")
+		m.step(passBringHome, MoveTurnBack, *loan, after, err)
 		short = short.Sub(room)
 	}
 	return short
@@ -143,12 +143,12 @@ func held(x *fleet.Loan) bool { return x.Phase == fleet.Lent || x.Phase == fleet
 // giveBack sends borrowed machines home that online does not need: those with the fewest online pods first, as many as the room beyond the high
 // watermark allows, and once they are due as many as online can do without. It says why nothing else may begin: a pool that keeps what it borrowed
 // lends nothing. What goes home may take hours, since its pods leave by scale-in alone, and holds nothing up.
-func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) string {
+func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) reason.Reason {
 	s := m.in.Snapshot
 	lent := slices.DeleteFunc(slices.Clone(l.Borrowed), func(x *fleet.Loan) bool { return !held(x) })
 	kept := len(lent)
 	if kept == 0 {
-		return ""
+		return reason.Reason{}
 	}
 	lent = slices.DeleteFunc(lent, func(x *fleet.Loan) bool { return s.Node(x.Node) == nil || m.decided(x.ID) })
 	slices.SortFunc(lent, func(a, b *fleet.Loan) int {
@@ -165,15 +165,15 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) s
 		}
 		spare, due = spare.Sub(room), due.Sub(room)
 		if x.Phase == fleet.Emptying {
-			after, err := x.Cancel(s.At, "the tide turned: the machine is not needed")
-			m.step(passGiveBack, MoveCancel, *x, after, err, "TideTurned")
+			after, err := x.Cancel(s.At, reason.Of(reason.TideTurned, reason.Of(reason.BorrowNotNeeded)))
+			m.step(passGiveBack, MoveCancel, *x, after, err)
 			m.uninvite(x.ID)
 			continue
 		}
-		after, err := x.Recall(s.At, s.At.Add(reclaim.EmergencyNotice), cmp.Or(x.Due, s.At), "online can do without it: its pods leave by scale-in")
-		m.step(passGiveBack, MoveRecall, *x, after, err, "Ebb")
+		after, err := x.Recall(s.At, s.At.Add(reclaim.EmergencyNotice), cmp.Or(x.Due, s.At), reason.Of(reason.Ebb, reason.Of(reason.DoWithout)))
+		m.step(passGiveBack, MoveRecall, *x, after, err)
 	}
-	return fmt.Sprintf("%d machines are borrowed from offline pools: nothing is lent", kept)
+	return reason.Of(reason.KeepsBorrowed, kept)
 }
 
 // followBorrowed takes a loan from an offline pool one step further.
@@ -185,20 +185,20 @@ func (m *maker) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Nod
 		// While offline pods may still land it is not empty, whatever was reported.
 		if e.IsClean(l.Epoch) && !n.Marks.OfflineLabel && len(offline) == 0 {
 			after, err := l.Lend(s.At, e)
-			m.step(passFollow, MoveLend, *l, after, err, "Emptied")
+			m.step(passFollow, MoveLend, *l, after, err)
 			return
 		}
 		m.invite(l, offline)
 	case fleet.Noticed:
 		if len(online) == 0 && n.Marks.HolderTaint {
 			after, err := l.Drain(s.At, true)
-			after.Reason = "online has left the machine"
-			m.step(passFollow, MoveDrain, *l, after, err, "ScaledIn")
+			after.Reason = reason.Of(reason.ScaledIn)
+			m.step(passFollow, MoveDrain, *l, after, err)
 		}
 	case fleet.Draining:
 		if e.IsClean(l.Epoch) {
 			after, err := l.Return(s.At, e)
-			m.step(passFollow, MoveReturn, *l, after, err, "Clean")
+			m.step(passFollow, MoveReturn, *l, after, err)
 		}
 	}
 }
@@ -220,8 +220,8 @@ func (m *maker) sides(node fleet.NodeID) (online, offline []*fleet.Pod) {
 func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	s := m.in.Snapshot
 	if s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor {
-		after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s of its deadline", m.in.Options.EmptyFor))
-		m.step(passFollow, MoveCancel, *l, after, err, "Pinned")
+		after, err := l.Cancel(s.At, reason.Of(reason.Pinned, reason.Of(reason.PastDeadline, m.in.Options.EmptyFor)))
+		m.step(passFollow, MoveCancel, *l, after, err)
 		return
 	}
 	own := []*fleet.Loan{l}
@@ -233,7 +233,7 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 		case over || answers(p, own):
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
-				Why: Why{"Borrowed", fmt.Sprintf("machine %s goes to online: %s", l.NodeName, l.Reason)}})
+				Why: reason.Of(reason.Borrowed, l.NodeName, l.Reason)})
 		default:
 			m.tell(l, p, own, after.Deadline)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -72,8 +73,8 @@ func (m *maker) shortenOn(n *fleet.Node) {
 		if !l.Deadline.After(soon) || m.allAnswered(n.ID, loans) {
 			continue
 		}
-		after, err := l.Announce(soon, "online pods wait for the room: the notice is shortened")
-		m.step(passShorten, MoveAnnounce, *l, after, err, "Emergency")
+		after, err := l.Announce(soon, reason.Of(reason.Emergency))
+		m.step(passShorten, MoveAnnounce, *l, after, err)
 		if err == nil {
 			m.shortened[l.ID] = after.Deadline
 		}

@@ -1,11 +1,11 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -45,8 +45,8 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 			break
 		}
 		i := bestFor(left, short)
-		after, err := left[i].loan.Cancel(s.At, ask.Why)
-		m.step(passBringHome, MoveCancel, *left[i].loan, after, err, "TideTurned")
+		after, err := left[i].loan.Cancel(s.At, reason.Of(reason.TideTurned, ask.Why))
+		m.step(passBringHome, MoveCancel, *left[i].loan, after, err)
 		short = short.Sub(left[i].free)
 		left = slices.Delete(left, i, i+1)
 	}
@@ -54,11 +54,11 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 }
 
 // stopEmptying calls off what is still being emptied of a machine that goes home.
-func (m *maker) stopEmptying(node fleet.NodeID, why string) {
+func (m *maker) stopEmptying(node fleet.NodeID, why reason.Reason) {
 	for _, l := range m.on(node).Loans {
 		if l.Phase == fleet.Emptying {
-			after, err := l.Cancel(m.in.Snapshot.At, why)
-			m.step(passBringHome, MoveCancel, *l, after, err, "TideTurned")
+			after, err := l.Cancel(m.in.Snapshot.At, reason.Of(reason.TideTurned, why))
+			m.step(passBringHome, MoveCancel, *l, after, err)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func (m *maker) giveUpPinned(l *ledger, term time.Duration) {
 		}
 		for _, p := range m.on(loan.Node).Pods {
 			if p.Class == fleet.PodOnline && !p.Deleting && drops[p.Service] <= 0 {
-				after, err := loan.Cancel(s.At, fmt.Sprintf("could not be emptied: pod %s stays", p.Name))
-				m.step(passGiveUp, MoveCancel, *loan, after, err, "Pinned")
+				after, err := loan.Cancel(s.At, reason.Of(reason.Pinned, reason.Of(reason.CannotEmpty, reason.Of(reason.PodStays, p.Name))))
+				m.step(passGiveUp, MoveCancel, *loan, after, err)
 				break
 			}
 		}
@@ -108,18 +108,18 @@ func (m *maker) giveUpLate(l *fleet.Loan, n *fleet.Node) {
 	if s.At.Sub(l.Created) < most {
 		return
 	}
-	why := "the node side does not report it clean"
+	why := reason.Of(reason.NotReportedClean)
 	stays := slices.IndexFunc(m.on(n.ID).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 	switch {
 	case !n.AgentAlive && n.AgentKnown:
-		why = "its node agent shows no life"
+		why = reason.Of(reason.AgentDead)
 	case stays >= 0 && m.occupied(l):
-		why = fmt.Sprintf("pod %s stays", m.on(n.ID).Pods[stays].Name)
+		why = reason.Of(reason.PodStays, m.on(n.ID).Pods[stays].Name)
 	case n.Agentless() && l.Kind == fleet.KindSocket:
-		why = "a socket needs a node agent"
+		why = reason.Of(reason.SocketNeedsAgent)
 	case n.Agentless():
-		why = "the API server's facts do not show it clean"
+		why = reason.Of(reason.FactsNotClean)
 	}
-	after, err := l.Cancel(s.At, fmt.Sprintf("could not be emptied within %s: %s", most, why))
-	m.step(passFollow, MoveCancel, *l, after, err, "Pinned")
+	after, err := l.Cancel(s.At, reason.Of(reason.Pinned, reason.Of(reason.NotEmptied, most, why)))
+	m.step(passFollow, MoveCancel, *l, after, err)
 }

@@ -71,7 +71,7 @@ func TestWhatBeginsIsNotCalledOffByTheNextPlan(t *testing.T) {
 		next := made(w.input())
 		for _, m := range next.Moves {
 			if m.Kind == MoveCancel {
-				t.Fatalf("loan %s is begun by one plan and called off by the next: %s", m.Before.ID, m.Why.Message)
+				t.Fatalf("loan %s is begun by one plan and called off by the next: %s", m.Before.ID, m.Why.Text())
 			}
 		}
 	})

@@ -2,12 +2,12 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten. Times that are zero lie
@@ -17,8 +17,9 @@ type ETA struct {
 	Earliest, Expected, Latest time.Time
 	// Members are those that the job needs to begin.
 	Members int
-	// Kind is a word for what it waits for, Why the sentence.
-	Kind, Why string
+	// Kind is a word for what it waits for.
+	Kind string
+	Why  reason.Reason
 }
 
 // What a job may wait for.
@@ -214,7 +215,7 @@ func (e *estimate) of(k int) ETA {
 		}
 		unit, ok := e.unit(mem)
 		if !ok {
-			return ETA{Members: n, Kind: WaitsForSize, Why: fmt.Sprintf("a %s asks for %s, and no machine that it may land on holds that", mem.Role, mem.Request)}
+			return ETA{Members: n, Kind: WaitsForSize, Why: reason.Of(reason.TooLarge, mem.Role, mem.Request)}
 		}
 		eta.Members += n
 		need, asks = need.Add(unit.Times(int64(n))), asks.Add(mem.Request.Times(int64(n)))
@@ -222,17 +223,17 @@ func (e *estimate) of(k int) ETA {
 			stable = stable.Add(unit.Times(int64(n)))
 		}
 	}
-	if eta.Why = e.never(st, asks); eta.Why != "" {
+	if eta.Why = e.never(st, asks); !eta.Why.None() {
 		eta.Kind, e.behind[st] = WaitsForQuota, true
 		return eta
 	}
 	held, heldAtHome, before := e.held(k)
 	if free := e.home.Sub(heldAtHome).Floor(); !quota.Fits(stable, free) {
-		eta.Kind, eta.Why = WaitsForHome, fmt.Sprintf("its stable members need %s at home, where %s is free: what others hold there must end", stable, free)
+		eta.Kind, eta.Why = WaitsForHome, reason.Of(reason.NeedsHome, stable, free)
 		return eta
 	}
 	kin, names := e.kin(k)
-	if eta.Why = e.full(st.grow.id, asks, kin, names); eta.Why != "" {
+	if eta.Why = e.full(st.grow.id, asks, kin, names); !eta.Why.None() {
 		eta.Kind, e.behind[st] = WaitsForQuotaRoom, true
 		return eta
 	}
@@ -259,7 +260,7 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 	m := e.x.m
 	look := m.in.Outlook
 	if look == nil {
-		eta.Kind, eta.Why = WaitsForOutlook, "the days ahead are not computed yet"
+		eta.Kind, eta.Why = WaitsForOutlook, reason.Of(reason.NotComputed)
 		return
 	}
 	now, o := m.in.Snapshot.At, m.in.Options
@@ -295,18 +296,19 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 	if st.gang.Phase == fleet.GangBackedOff {
 		eta.Kind = WaitsForRetry
 	}
-	eta.Why = fmt.Sprintf("it needs %s to begin; jobs before it: %d, which hold or get %s", need, before, held)
+	var slice, short reason.Reason
 	if shut != nil {
-		eta.Why += "; its quota is enough only while a slice is open"
+		slice = reason.Of(reason.SliceOpen)
 	}
 	switch week := int(stepStart(outlookSteps) / (24 * time.Hour)); {
 	case !allowed:
 		eta.Kind = WaitsForQuotaRoom
-		eta.Why += fmt.Sprintf(": no slice that is open within %d days is enough", week)
+		short = reason.Of(reason.NoSliceEnough, week)
 	case eta.Expected.IsZero():
 		eta.Kind = WaitsForRoom
-		eta.Why += fmt.Sprintf(": not expected within %d days, of which the best leaves it %s", week, most.CPUAndMemory())
+		short = reason.Of(reason.NotExpected, week, most.CPUAndMemory())
 	}
+	eta.Why = reason.Of(reason.NeedsToBegin, need, before, held, slice, short)
 }
 
 // inOrder brings the band in order: a high top empties more machines on its way down, so that room for a high load may come first.

@@ -1,12 +1,12 @@
 package planner
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // quotaBounds are the bounds that waiting jobs meet: with all slices open, with none, and step by step, of which each is made when first asked for.
@@ -42,55 +42,51 @@ func (q *quotaBounds) shut(id fleet.TenantID, uses fleet.Resources, from, now ti
 }
 
 // never names the limit that keeps a job from ever beginning as quotas are: even if nobody else used anything, and all slices were open.
-func (e *estimate) never(st *staff, asks fleet.Resources) string {
+func (e *estimate) never(st *staff, asks fleet.Resources) reason.Reason {
 	id := st.grow.id
 	if x := e.quotas.ever.Refuse(id, asks); x != nil {
-		return fmt.Sprintf("it needs %s to begin, and %s", asks, limitText(id, x, x.Most.String(), keptText(x)))
+		return reason.Of(reason.QuotaTooSmall, asks, limitOf(id, x))
 	}
 	for i, c := range e.quotas.classes {
 		n := e.parcels(st, c)
 		if x := e.quotas.parcels[i].RefuseParcels(id, n); x != nil {
-			kept := ""
+			var kept reason.Reason
 			if x.KeptParcels > 0 {
-				kept = fmt.Sprint(x.KeptParcels)
+				kept = reason.Of(reason.OthersKeep, x.KeptParcels)
 			}
-			return fmt.Sprintf("it needs at least %d of parcels %s to begin, and %s", n, c, limitText(id, x, fmt.Sprint(x.MostParcels), kept))
+			return reason.Of(reason.ParcelsTooFew, n, c, mayUse(id, x, x.MostParcels, kept))
 		}
 	}
-	return ""
+	return reason.Reason{}
 }
 
 // full names the jobs of a tenant that leave too little of what it may ever use for one that comes after them.
-func (e *estimate) full(id fleet.TenantID, asks, kin fleet.Resources, names []string) string {
+func (e *estimate) full(id fleet.TenantID, asks, kin fleet.Resources, names []string) reason.Reason {
 	x := e.quotas.ever.Refuse(id, asks.Add(kin))
 	if x == nil {
-		return ""
+		return reason.Reason{}
 	}
-	others := ""
+	others := reason.Of(reason.JobsNamed, strings.Join(names, ", "))
 	if more := len(names) - 3; more > 0 {
-		names, others = names[:3], fmt.Sprintf(" and %d more", more)
+		others = reason.Of(reason.JobsAndMore, strings.Join(names[:3], ", "), more)
 	}
-	return fmt.Sprintf("it needs %s to begin, where others hold or get %s before it (%s%s), and %s: what they have must end", asks, kin,
-		strings.Join(names, ", "), others, limitText(id, x, x.Most.String(), keptText(x)))
+	return reason.Of(reason.QuotaTaken, asks, kin, others, limitOf(id, x))
 }
 
-// limitText renders the limit that is in the way of a tenant: the most that it lets through, and what of that others keep, if anything.
-func limitText(id fleet.TenantID, x *quota.InTheWay, most, kept string) string {
-	out := fmt.Sprintf("quota %s may use at most %s", x.Tenant, most)
+// limitOf is the limit that is in the way of a tenant: the most that it lets through, and what of that others keep, if anything.
+func limitOf(id fleet.TenantID, x *quota.InTheWay) reason.Reason {
+	var kept reason.Reason
+	if !x.Kept.IsZero() {
+		kept = reason.Of(reason.OthersKeep, x.Kept)
+	}
+	return mayUse(id, x, x.Most, kept)
+}
+
+func mayUse(id fleet.TenantID, x *quota.InTheWay, most any, kept reason.Reason) reason.Reason {
 	if x.Tenant != id {
-		out = fmt.Sprintf("quota %s, which quota %s is below, may use at most %s altogether", x.Tenant, id, most)
+		return reason.Of(reason.ParentMayUse, x.Tenant, id, most, kept)
 	}
-	if kept != "" {
-		out += fmt.Sprintf(", of which others keep %s by their lending limits", kept)
-	}
-	return out
-}
-
-func keptText(x *quota.InTheWay) string {
-	if x.Kept.IsZero() {
-		return ""
-	}
-	return x.Kept.String()
+	return reason.Of(reason.MayUse, x.Tenant, most, kept)
 }
 
 // kin is what jobs of the same tenant that precede the one at a place in the order ask for, and which they are.

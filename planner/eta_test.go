@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // risingAt is an outlook in which so many cores can be lent from an hour on, after nothing before it, in each band an hour later.
@@ -162,7 +163,7 @@ func TestETA(t *testing.T) {
 				t.Fatalf("no ETA: %+v", etas)
 			}
 			got := etas[i]
-			if got.Kind != c.kind || !strings.Contains(got.Why, c.why) {
+			if got.Kind != c.kind || !strings.Contains(got.Why.Text(), c.why) {
 				t.Errorf("%s: %s; want %s: …%s…", got.Kind, got.Why, c.kind, c.why)
 			}
 			switch {
@@ -180,7 +181,7 @@ func TestETA(t *testing.T) {
 
 // What was said stands while it is about right, and a job that runs is told nothing.
 func TestETASteady(t *testing.T) {
-	said := ETA{Job: "batch/train", Earliest: t0.Add(2 * time.Hour), Expected: t0.Add(3 * time.Hour), Latest: t0.Add(4 * time.Hour), Members: 4, Kind: WaitsForTide, Why: "said"}
+	said := ETA{Job: "batch/train", Earliest: t0.Add(2 * time.Hour), Expected: t0.Add(3 * time.Hour), Latest: t0.Add(4 * time.Hour), Members: 4, Kind: WaitsForTide, Why: reason.Said("said")}
 	for _, c := range []struct {
 		name  string
 		shift time.Duration

@@ -2,12 +2,12 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/scheduler/place"
 )
@@ -53,8 +53,7 @@ func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Du
 			if stays < 0 {
 				break
 			}
-			pins = append(pins, Pin{take[stays].Node.Name, fmt.Sprintf("service %s will ask for %d replicas more (%s each), which do not fit the other machines",
-				g.svc.ID, g.more, g.svc.Request)})
+			pins = append(pins, Pin{take[stays].Node.Name, reason.Of(reason.GrowthNeedsIt, g.svc.ID, g.more, g.svc.Request)})
 			take = slices.Delete(take, stays, stays+1)
 		}
 	}

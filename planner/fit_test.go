@@ -35,7 +35,7 @@ func TestTheLastPlaceOfALargeReplicaStays(t *testing.T) {
 		}
 		pinned := false
 		for _, p := range plan.Pools[0].Pinned {
-			pinned = pinned || p.Node == "m03" && strings.HasPrefix(p.By, "service shop/big will ask for 1 replicas more")
+			pinned = pinned || p.Node == "m03" && strings.HasPrefix(p.By.Text(), "service shop/big will ask for 1 replicas more")
 		}
 		if pinned != (c.lent == 0) {
 			t.Errorf("%s: pinned %+v", c.name, plan.Pools[0].Pinned)

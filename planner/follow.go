@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,7 +15,7 @@ func (m *maker) follow() {
 		l := &s.Loans[i]
 		node := s.Node(l.Node)
 		if node == nil && !l.Phase.Ended() {
-			m.propose(passFollow, MoveNodeGone, *l, l.NodeGone(s.At), Why{"NodeGone", fmt.Sprintf("machine %s (%s) is gone", l.NodeName, l.Node)})
+			m.propose(passFollow, MoveNodeGone, *l, l.NodeGone(s.At), reason.Of(reason.NodeGone, l.NodeName, l.Node))
 			continue
 		}
 		if l.Phase.Ended() {
@@ -50,9 +49,6 @@ func (m *maker) follow() {
 	}
 }
 
-// ReasonTogether is why a parcel is recalled of a machine of which another one goes home.
-const ReasonTogether = "Together"
-
 // together recalls what is still lent of machines of which another parcel goes home, by this plan or since a leader before: that leader died between the notices of two
 // parcels, or the second write was refused. It comes after the passes that recall, adopt and turn back, and asks for none of their reasons: one parcel that is away keeps
 // the machine from all that the others came home for.
@@ -63,14 +59,14 @@ func (m *maker) together() {
 		if l.Phase != fleet.Lent || m.fromOffline(l) || s.Node(l.Node) == nil || !m.goesHome(l.Node) {
 			continue
 		}
-		const why = "another parcel of the machine goes home"
+		why := reason.Of(reason.Together)
 		m.stopEmptying(l.Node, why)
 		if m.decided(l.ID) {
 			continue
 		}
 		deadline := s.At.Add(m.noticeOn(l))
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why)
-		m.step(passTogether, MoveRecall, *l, after, err, ReasonTogether)
+		m.step(passTogether, MoveRecall, *l, after, err)
 	}
 }
 
@@ -82,9 +78,6 @@ func (m *maker) goesHome(node fleet.NodeID) bool {
 	})
 }
 
-// ReasonAsked is why a machine is recalled whose recall an operator asked for.
-const ReasonAsked = "Asked"
-
 // recallAsked recalls what an operator asks for, as long as it is lent or on its way out. It reports whether that was the loan's step.
 func (m *maker) recallAsked(l *fleet.Loan) bool {
 	if l.Asked == "" {
@@ -93,20 +86,17 @@ func (m *maker) recallAsked(l *fleet.Loan) bool {
 	s, o := m.in.Snapshot, m.in.Options
 	switch l.Phase {
 	case fleet.Emptying:
-		after, err := l.Cancel(s.At, "an operator asked for it: "+l.Asked)
-		m.step(passFollow, MoveCancel, *l, after, err, ReasonAsked)
+		after, err := l.Cancel(s.At, reason.Of(reason.Asked, l.Asked))
+		m.step(passFollow, MoveCancel, *l, after, err)
 	case fleet.Lent:
 		deadline := s.At.Add(m.noticeOn(l))
-		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), "an operator asked for it: "+l.Asked)
-		m.step(passFollow, MoveRecall, *l, after, err, ReasonAsked)
+		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), reason.Of(reason.Asked, l.Asked))
+		m.step(passFollow, MoveRecall, *l, after, err)
 	default:
 		return false
 	}
 	return true
 }
-
-// ReasonLifecycle is why a machine is recalled that is about to leave: it is, or will be, drained, shut down, maintained or deleted.
-const ReasonLifecycle = "NodeLifecycle"
 
 // stopLeaving calls off what is being emptied on a machine that is about to leave, or was cordoned: the borrower would get a machine that takes no pods. A
 // kubelet that is silent for a moment ends no loan. It reports whether that was the loan's step.
@@ -118,8 +108,8 @@ func (m *maker) stopLeaving(l *fleet.Loan, n *fleet.Node) bool {
 	if why == "" || l.Phase != fleet.Emptying {
 		return false
 	}
-	after, err := l.Cancel(m.in.Snapshot.At, "the machine is about to leave: "+why)
-	m.step(passFollow, MoveCancel, *l, after, err, ReasonLifecycle)
+	after, err := l.Cancel(m.in.Snapshot.At, reason.Of(reason.NodeLifecycle, why))
+	m.step(passFollow, MoveCancel, *l, after, err)
 	return true
 }
 
@@ -130,15 +120,15 @@ func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 		return false
 	}
 	s, o := m.in.Snapshot, m.in.Options
-	why := "the machine is about to leave: " + n.Leaving
+	why := reason.Of(reason.NodeLifecycle, n.Leaving)
 	// A whole fleet may get such a mark at once.
 	if pool := m.pool(l); pool != nil && !m.recalled[l.Node] && m.recalledLately(pool) >= perMinute(pool) {
-		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", reason.Of(reason.RecallBudget, perMinute(pool)), Why{ReasonLifecycle, why})
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", reason.Of(reason.RecallBudget, perMinute(pool)), why)
 		return false
 	}
 	deadline := s.At.Add(m.noticeOn(l))
 	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why)
-	m.step(passFollow, MoveRecall, *l, after, err, ReasonLifecycle)
+	m.step(passFollow, MoveRecall, *l, after, err)
 	return true
 }
 
@@ -146,19 +136,19 @@ func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 // it can do without. It reports whether that was the loan's step.
 func (m *maker) orphaned(l *fleet.Loan) bool {
 	s, o := m.in.Snapshot, m.in.Options
-	why, by := fmt.Sprintf("CapacityPool %s is gone", l.From), m.permit(permitted{}, takes)
+	why, by := func(so reason.Reason) reason.Reason { return reason.Of(reason.PoolGone, l.From, so) }, m.permit(permitted{}, takes)
 	switch {
 	case l.Phase == fleet.Emptying:
-		after, err := l.Cancel(s.At, why)
-		m.step(passFollow, MoveCancel, *l, after, err, "PoolGone")
+		after, err := l.Cancel(s.At, why(reason.Reason{}))
+		m.step(passFollow, MoveCancel, *l, after, err)
 	case l.Phase != fleet.Lent || m.fromOffline(l):
 		return false
 	case !by.None():
-		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", by, Why{"PoolGone", why + ": create it again, or its loans go home"})
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", by, why(reason.Of(reason.CreatePoolOrHome)))
 	default:
 		deadline := s.At.Add(m.noticeOn(l))
-		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why+": its machines go home")
-		m.step(passFollow, MoveRecall, *l, after, err, "PoolGone")
+		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why(reason.Of(reason.MachinesGoHome)))
+		m.step(passFollow, MoveRecall, *l, after, err)
 	}
 	return true
 }
@@ -167,8 +157,8 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Node) {
 	at := m.in.Snapshot.At
 	if st := m.on(l.Node).Moves; st.Leaving() {
-		after, err := l.Cancel(at, "another parcel of the machine is on its way home")
-		m.step(passFollow, MoveCancel, *l, after, err, "TideTurned")
+		after, err := l.Cancel(at, reason.Of(reason.TideTurned, reason.Of(reason.OnItsWayHome)))
+		m.step(passFollow, MoveCancel, *l, after, err)
 		return
 	}
 	// Without the taint an online pod may still land where its scheduler reads marks: the mark may have been refused that went up with the loan.
@@ -183,11 +173,8 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 		return
 	}
 	after, err := l.Lend(at, entry)
-	m.step(passFollow, MoveLend, *l, after, err, "Emptied")
+	m.step(passFollow, MoveLend, *l, after, err)
 }
-
-// ReasonLateBind is why a machine without an agent is recalled on which an online pod was bound after it was lent.
-const ReasonLateBind = "LateBind"
 
 // boundLate recalls a machine on which an online pod was bound after the margin: a scheduler decided by marks that were long out of date, or
 // does not ask for them. No agent keeps the two sides apart there.
@@ -198,8 +185,8 @@ func (m *maker) boundLate(l *fleet.Loan, n *fleet.Node) {
 	}
 	s, o := m.in.Snapshot, m.in.Options
 	deadline := s.At.Add(m.noticeOn(l))
-	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), fmt.Sprintf("online pod %s was bound to the lent machine", pod.Name))
-	m.step(passFollow, MoveRecall, *l, after, err, ReasonLateBind)
+	after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), reason.Of(reason.LateBind, pod.Name))
+	m.step(passFollow, MoveRecall, *l, after, err)
 }
 
 // guestOfOnline is an online pod on a machine that is lent whole and has no agent; nil without one.
@@ -220,7 +207,7 @@ func (m *maker) handOver() {
 	s := m.in.Snapshot
 	for _, l := range m.clean {
 		after, err := l.Lend(s.At, s.Node(l.Node).Share.Find(l.ID))
-		m.step(passHandOver, MoveLend, *l, after, err, "Emptied")
+		m.step(passHandOver, MoveLend, *l, after, err)
 	}
 }
 
@@ -239,10 +226,10 @@ func (m *maker) forget(l *fleet.Loan) {
 	if n := s.Node(l.Node); n != nil && s.Pool(n.Pool) == nil && n.Marks != (fleet.NodeMarks{}) {
 		return // no pool answers for the machine: the loan alone tells that its marks are ours to take off
 	}
-	why := Why{"Forgotten", "the loan was cancelled"}
+	why := reason.Of(reason.LoanCancelled)
 	switch {
 	case l.Phase == fleet.Returned && m.lentAgain(l):
-		why.Message = "the parcel is not home: another loan was made for it"
+		why = reason.Of(reason.LentAgain)
 	case l.Phase == fleet.Returned:
 		claimed := slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool {
 			// A claimant may have waited for the room since before it was clean: it takes it when it starts there.
@@ -250,20 +237,20 @@ func (m *maker) forget(l *fleet.Loan) {
 		})
 		switch {
 		case m.fromOffline(l):
-			why.Message = "the machine is home"
+			why = reason.Of(reason.MachineHome)
 		case s.Node(l.Node) == nil:
-			why.Message = "the machine is gone"
+			why = reason.Of(reason.MachineVanished)
 		case slices.ContainsFunc(m.on(l.Node).Loans, func(o *fleet.Loan) bool { return o.Phase.Moving() && o.Phase != fleet.Emptying }):
 			return
 		case claimed:
-			why.Message = "an online pod took the room"
+			why = reason.Of(reason.RoomTaken)
 		case s.At.Sub(l.Since) >= m.in.Options.ClaimHold:
-			why.Message = fmt.Sprintf("the room was open to online for %s and no pod took it: the machine can be lent again", m.in.Options.ClaimHold)
+			why = reason.Of(reason.RoomUnclaimed, m.in.Options.ClaimHold)
 		default:
 			return
 		}
 	}
-	m.propose(passFollow, MoveForget, *l, *l, why)
+	m.propose(passFollow, MoveForget, *l, *l, reason.Of(reason.Forgotten, why))
 }
 
 // lentAgain reports whether another loan has cells of a loan that is over: that loan was adopted. A plan that merely adopts is no reason to forget, since the
@@ -325,8 +312,8 @@ func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node
 	if other == nil {
 		return false
 	}
-	after, err := l.Cancel(m.in.Snapshot.At, fmt.Sprintf("its parcel is in loan %s", other.Loan))
-	m.step(passFollow, MoveCancel, *l, after, err, "ParcelTaken")
+	after, err := l.Cancel(m.in.Snapshot.At, reason.Of(reason.ParcelTaken, other.Loan))
+	m.step(passFollow, MoveCancel, *l, after, err)
 	return true
 }
 
@@ -341,24 +328,24 @@ func (m *maker) repair(l *fleet.Loan, n *fleet.Node) bool {
 		return false
 	}
 	after, e := *l, n.Share.Find(l.ID)
-	why := Why{"ShareMissing", "the NodeShare has no entry for the loan"}
+	why := reason.Of(reason.ShareMissing)
 	if e != nil && e.LoanUID != l.UID {
-		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare has the cells in an earlier loan of the name (%s)", e.LoanUID)}
+		why = reason.Of(reason.ShareDiffers, reason.Of(reason.EarlierLoan, e.LoanUID))
 		e = nil
 	}
 	if e != nil {
-		why = Why{"ShareDiffers", fmt.Sprintf("the NodeShare says holder %s, next %q, epoch %d; the loan says %s, %q, %d",
-			e.Holder, e.Next, e.Epoch, l.Holder(), l.Next(), l.Epoch)}
+		differs := reason.Of(reason.OtherHolder, e.Holder, e.Next, e.Epoch, l.Holder(), l.Next(), l.Epoch)
 		switch {
 		case !fleet.SameCells(e.Cells, l.Cells):
-			why.Message = fmt.Sprintf("the NodeShare says cells %v; the loan is of cells %v", e.Cells, l.Cells)
+			differs = reason.Of(reason.OtherCells, e.Cells, l.Cells)
 			after.Epoch = max(e.Epoch, l.Epoch) + 1
 		case twice(l, &n.Share):
-			why.Message = "the NodeShare has more than one entry of the loan"
+			differs = reason.Of(reason.TwoEntries)
 			after.Epoch = max(e.Epoch, l.Epoch) + 1
 		case e.Epoch > l.Epoch:
 			after.Epoch = e.Epoch + 1
 		}
+		why = reason.Of(reason.ShareDiffers, differs)
 		for _, handOver := range [...]func(time.Time, *fleet.ShareParcel) (fleet.Loan, error){l.Lend, l.Return} {
 			if done, err := handOver(m.in.Snapshot.At, e); err == nil && says(e, &done) {
 				after = done
@@ -402,7 +389,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 		if m.ending(l) {
 			after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
 		}
-		if m.step(passFollow, MoveDrain, *l, after, err, "NoticeOver") {
+		if m.step(passFollow, MoveDrain, *l, after, err) {
 			m.evict(&after)
 		}
 		return
@@ -418,8 +405,8 @@ func (m *maker) noticed(l *fleet.Loan) {
 		to = l.Due
 	}
 	if to.After(l.Deadline) {
-		after, err := l.Announce(to, "a heartbeat asked for more time")
-		m.step(passHeartbeat, MoveAnnounce, *l, after, err, "Heartbeat")
+		after, err := l.Announce(to, reason.Of(reason.Heartbeat))
+		m.step(passHeartbeat, MoveAnnounce, *l, after, err)
 	}
 }
 

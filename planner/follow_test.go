@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // A machine that vanishes ends its loan; under a freeze that waits like every other step, and no move is planned that the door would refuse
@@ -249,7 +250,7 @@ func TestTheNoteOfATurnBackIsTrue(t *testing.T) {
 			p.Heartbeat = fleet.KnownAt(t0.Add(200*time.Second), t0)
 		}
 		plan := made(w.input())
-		said := slices.ContainsFunc(plan.Pools, func(v PoolView) bool { return v.Note == "the tide turned: notices are taken back" })
+		said := slices.ContainsFunc(plan.Pools, func(v PoolView) bool { return v.Note.Code == reason.NoticesTakenBack })
 		if got := moves(plan, MoveTurnBack); got != c.turns || said != (c.turns > 0) || len(plan.Moves) != 1 || len(plan.Notices) > 0 {
 			t.Errorf("%s: %d turn back, the note says so: %v; %+v, notices %+v", name, got, said, plan.Moves, plan.Notices)
 		}

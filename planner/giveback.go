@@ -1,6 +1,9 @@
 package planner
 
-import "github.com/springtide/springtide/fleet"
+import (
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
+)
 
 // GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they were before, and no
 // mark of ours.
@@ -9,7 +12,7 @@ type GiveBack struct {
 	ID  fleet.UID
 	// From is the floor that stands there, To what its owner had.
 	From, To int32
-	Why      Why
+	Why      reason.Reason
 }
 
 // giveBacks finds the HPAs that nobody asked to be kept. A floor that goes takes away, so a new leader watches one window first: the service
@@ -18,8 +21,7 @@ func (m *maker) giveBacks() {
 	s := m.in.Snapshot
 	for i := range s.Orphans {
 		o := &s.Orphans[i]
-		a := GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own,
-			Why: Why{"ServiceGone", "no ElasticService asks for a floor under its target any more"}}
+		a := GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own, Why: reason.Of(reason.ServiceGone)}
 		if by := m.permit(permitted{}, takes); !by.None() {
 			m.withhold(Subject{SubjectHPA, o.Name.String()}, "give back", by, a.Why)
 			continue

@@ -280,7 +280,7 @@ func TestWhatBecameOfTheEnded(t *testing.T) {
 			p.Deleting, p.Killed = true, i < c.killed
 		}
 		in := w.input()
-		if got := newMaker(&in).ended(w.s.Nodes[3].ID); got != c.want {
+		if got := newMaker(&in).ended(w.s.Nodes[3].ID).Text(); got != c.want {
 			t.Errorf("%d killed, %d ending: %q", c.killed, c.ending, got)
 		}
 	}

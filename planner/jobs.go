@@ -2,11 +2,11 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // jobs sizes offline work to the room that is stable or lent. Between jobs, in this order:
@@ -75,7 +75,7 @@ type staff struct {
 	grow  grow
 	gang  fleet.Gang
 	// note says why the gang is not whole, shed why members had to go, owes why all of the gang has to.
-	note, shed, owes string
+	note, shed, owes reason.Reason
 	// bundled says that pods of it wait for the bundled scheduler, gangTimedOut is when that last reported that the gang waited for too long.
 	bundled      bool
 	gangTimedOut time.Time
@@ -280,13 +280,12 @@ func (m *maker) scaleJob(st *staff, i int) {
 	if to == mem.Desired {
 		return
 	}
-	why := Why{"OfflineRoom", fmt.Sprintf("%d members stay, %d leave, room for %d more", min(c.stay, c.want), c.leaving, max(c.want-c.stay, 0))}
-	if c.want < c.stay && st.shed == "" && st.note == "" {
-		why = Why{"FairShare", fmt.Sprintf("%d of %d members make room for others", c.stay-c.want, c.stay)}
-	}
-	why.Message += st.shed
-	if st.note != "" {
-		why = Why{"Gang" + string(st.gang.Phase), st.note}
+	why := reason.Of(reason.OfflineRoom, min(c.stay, c.want), c.leaving, max(c.want-c.stay, 0), st.shed)
+	switch {
+	case !st.note.None():
+		why = reason.Of(reason.Code("Gang"+string(st.gang.Phase)), st.note)
+	case c.want < c.stay && st.shed.None():
+		why = reason.Of(reason.FairShare, c.stay-c.want, c.stay)
 	}
 	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version, Why: why}
 	if to < mem.Desired {

@@ -2,11 +2,11 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/scheduler/place"
 )
 
@@ -97,10 +97,10 @@ func (st *staff) lack() []int {
 // first, the others keep their time, and what gave back before is not asked for until they are whole.
 func (x *staffing) form(st, head, peer *staff) {
 	o, now := x.m.in.Options, x.m.in.Snapshot.At
-	was, lack := x.m.gangBefore(st.job), st.lack()
+	was, lack, refused := x.m.gangBefore(st.job), st.lack(), st.refused()
 	st.gang = was
 	switch {
-	case st.owes != "":
+	case !st.owes.None():
 		x.giveUp(st, st.owes)
 	case st.whole():
 		st.enter(fleet.GangWhole, now)
@@ -110,69 +110,68 @@ func (x *staffing) form(st, head, peer *staff) {
 			x.makeRoom(st, lack)
 		}
 	case was.Phase == fleet.GangBackedOff && now.Before(was.RetryAt):
-		st.note = fmt.Sprintf("its gang gave back what it held, %s: it is tried again at %s", inARow(was.Tries), was.RetryAt.UTC().Format("15:04:05 MST"))
+		again := was.RetryAt.UTC().Format("15:04:05 MST")
+		if st.note = reason.Of(reason.GaveBackOnce, again); was.Tries != 1 {
+			st.note = reason.Of(reason.GaveBack, was.Tries, again)
+		}
 		st.release()
-	case st.refused() != "" && !st.begun():
+	case !refused.None() && !st.begun():
 		st.enter(fleet.GangWaiting, now)
 		st.release()
-		st.note = "it is not asked for while " + st.refused()
+		st.note = reason.Of(reason.NotAskedFor, refused)
 	case st.begun():
 		st.enter(fleet.GangForming, now)
 		if st.gang.Since.Before(x.m.in.Thawed) {
 			st.gang.Since = x.m.in.Thawed // none could form under a freeze
 		}
-		refused := st.refused()
-		if refused != "" && (!st.inPart() || peer != nil) {
+		if !refused.None() && (!st.inPart() || peer != nil) {
 			st.gang.Since = now // it holds nothing, or another one yields: time that it cannot use does not count
 		}
 		if timeout := cmp.Or(st.job.GangTimeout, o.GangTimeout); st.timedOut(now, timeout) && x.m.mayTake() {
-			why := st.short()
-			if refused != "" {
-				why += ", while " + refused
-			}
-			x.giveUp(st, fmt.Sprintf("its gang did not run within %s (%s)", timeout, why))
+			x.giveUp(st, reason.Of(reason.DidNotRun, timeout, st.short(), refused))
 			return
 		}
 		st.hold()
-		if refused != "" {
-			st.note = "no room is kept for its gang while " + refused
+		if !refused.None() {
+			st.note = reason.Of(reason.NoRoomKept, refused)
 			return
 		}
-		st.note = "its gang is asked for and does not run yet: " + st.short()
+		var room reason.Reason
 		if !x.ask(st, lack) {
-			st.note += x.makeRoom(st, lack)
+			room = x.makeRoom(st, lack)
 		}
+		st.note = reason.Of(reason.AskedFor, st.short(), room)
 	case peer != nil && was.Tries > 0:
 		st.enter(fleet.GangWaiting, now)
 		st.release()
-		st.note = fmt.Sprintf("waits while pods of job %s of its namespace are refused, which holds a part of its gang", peer.job.ID)
+		st.note = reason.Of(reason.PeerRefused, peer.job.ID)
 	case head != nil:
 		st.enter(fleet.GangWaiting, now)
 		st.release()
-		st.note = fmt.Sprintf("waits behind job %s, which no job passes after %s", head.job.ID, o.GangPatience)
+		st.note = reason.Of(reason.WaitsBehind, head.job.ID, o.GangPatience)
 	case x.ask(st, lack):
 		st.enter(fleet.GangForming, now)
-		st.note = "all of its gang has a place and is asked for: " + st.short()
+		st.note = reason.Of(reason.HasPlace, st.short())
 	default:
 		st.enter(fleet.GangWaiting, now)
 		st.release()
-		st.note = "waits for room for its whole gang: " + st.short() + x.makeRoom(st, lack)
+		st.note = reason.Of(reason.WaitsForRoom, st.short(), x.makeRoom(st, lack))
 	}
 }
 
 // inPart reports whether a part of the gang is there whose rest is refused: it holds room and quota, and nothing of it works.
 func (st *staff) inPart() bool {
-	return st.refused() != "" && slices.ContainsFunc(st.job.Members, func(m fleet.Member) bool { return gangs(&m) && m.Active > 0 })
+	return !st.refused().None() && slices.ContainsFunc(st.job.Members, func(m fleet.Member) bool { return gangs(&m) && m.Active > 0 })
 }
 
-// refused says that pods of the gang cannot be made, and why; empty where they can.
-func (st *staff) refused() string {
+// refused says that pods of the gang cannot be made, and why; none where they can.
+func (st *staff) refused() reason.Reason {
 	for i := range st.job.Members {
 		if m := &st.job.Members[i]; m.PodsRefused != "" && (gangs(m) || m.Fixed) {
-			return fmt.Sprintf("the API server refuses pods of its %s: %s", m.Role, m.PodsRefused)
+			return reason.Of(reason.PodsRefused, m.Role, m.PodsRefused)
 		}
 	}
-	return ""
+	return reason.Reason{}
 }
 
 // timedOut reports whether a gang that forms was given its time. Where pods of it wait for the bundled scheduler, that scheduler measures the time and
@@ -185,14 +184,6 @@ func (st *staff) timedOut(now time.Time, timeout time.Duration) bool {
 		timeout *= 2
 	}
 	return now.Sub(st.gang.Since) >= timeout
-}
-
-// inARow says how often something happened.
-func inARow(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times in a row", n)
 }
 
 // gangBefore is how a gang stood after the last plan.
@@ -254,33 +245,30 @@ func (x *staffing) ask(st *staff, lack []int) bool {
 }
 
 // giveUp rolls a gang back: all that it holds is free for others, and it is tried again later, each time later.
-func (x *staffing) giveUp(st *staff, why string) {
+func (x *staffing) giveUp(st *staff, why reason.Reason) {
 	o, now := x.m.in.Options, x.m.in.Snapshot.At
 	wait := o.GangBackoff
 	for range min(st.gang.Tries, 30) {
 		wait = min(2*wait, o.GangBackoffMax)
 	}
-	st.note = fmt.Sprintf("%s, so that it gives back what it holds: it is tried again in %s", why, wait)
+	st.note = reason.Of(reason.GivesUp, why, wait)
 	st.gang = fleet.Gang{Phase: fleet.GangBackedOff, Since: now, RetryAt: now.Add(wait), Tries: st.gang.Tries + 1, Ran: st.gang.Ran}
 	st.release()
 }
 
 // short tells how much of a gang runs.
-func (st *staff) short() string {
-	var out string
+func (st *staff) short() reason.Reason {
+	out := reason.Of(reason.GangShort)
 	for i := range st.crews {
 		mem, c := &st.job.Members[i], &st.crews[i]
 		if !gangs(mem) && c.unbound == 0 {
 			continue
 		}
-		if out != "" {
-			out += ", "
+		part := reason.Of(reason.MemberUnbound, mem.Role)
+		if gangs(mem) {
+			part = reason.Of(reason.MembersRun, min(c.running, int(leastOf(mem))), leastOf(mem), mem.Role)
 		}
-		if !gangs(mem) {
-			out += fmt.Sprintf("its %s waits for a machine", mem.Role)
-			continue
-		}
-		out += fmt.Sprintf("%d of %d %s run", min(c.running, int(leastOf(mem))), leastOf(mem), mem.Role)
+		out.Parts = append(out.Parts, part)
 	}
 	return out
 }
@@ -303,15 +291,15 @@ func (x *staffing) isHead(st *staff) bool {
 
 // makeRoom finds room for a gang among what others have above their minima: growth is lent, a minimum is not, so that the ledger counts it with
 // the recalls; a part of the room would be of no use to the gang, and nobody else's meanwhile. What is found is kept free of
-// others in this plan; the gang itself is asked for once the room is free. It returns a clause for the note.
-func (x *staffing) makeRoom(st *staff, lack []int) string {
+// others in this plan; the gang itself is asked for once the room is free. It says so for the note.
+func (x *staffing) makeRoom(st *staff, lack []int) reason.Reason {
 	x.room()
 	if x.would(st, lack, x.ending) {
 		x.reserve(st, lack, x.ending)
-		return "; members of others are ending there"
+		return reason.Of(reason.MembersEnd)
 	}
 	if !x.m.mayTake() {
-		return ""
+		return reason.Reason{}
 	}
 	spare := x.spare(st)
 	gone := func(n int) []place.PodRef {
@@ -324,7 +312,7 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 		return out
 	}
 	if !x.would(st, lack, gone(len(spare))) {
-		return ""
+		return reason.Reason{}
 	}
 	// The fewest of them, in their order: more room never seats less but by the accidents of packing, which the check above has ruled out for all.
 	lo, hi := 1, len(spare)
@@ -341,7 +329,7 @@ func (x *staffing) makeRoom(st *staff, lack []int) string {
 		c.charges = x.m.charge(c.charges, v.pod.Node, 1, true)
 	}
 	x.reserve(st, lack, gone(lo))
-	return fmt.Sprintf("; %d members that others have above their minima make room", lo)
+	return reason.Of(reason.MembersMakeRoom, lo)
 }
 
 // reserve keeps the machines on which a gang will find room from everybody else in this plan. Who leaves them does not grow elsewhere meanwhile:

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"container/heap"
-	"fmt"
 	"slices"
 	"time"
 
@@ -324,7 +323,7 @@ func (v *leveller) hold(st, poor *staff, by string) {
 	}
 	v.held[st.job.ID] = true
 	v.x.m.withhold(Subject{SubjectJob, string(st.job.ID)}, "make room for job "+string(poor.job.ID), reason.Of(reason.DisruptionBudget, by),
-		Why{"FairShare", fmt.Sprintf("job %s has less than its fair share", poor.job.ID)})
+		reason.Of(reason.BelowFairShare, poor.job.ID))
 }
 
 // here counts the pods of a job that nobody told to end.

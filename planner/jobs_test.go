@@ -255,7 +255,7 @@ func TestGangWholeOrNothing(t *testing.T) {
 	y.want(t, "big", "launcher", 0)
 	y.want(t, "big", "worker", 0)
 	y.want(t, "small", "worker", 2)
-	if g := y.gang(t, "big"); g.Phase != fleet.GangWaiting || g.Note != "waits for room for its whole gang: 0 of 1 launcher run, 0 of 3 worker run" {
+	if g := y.gang(t, "big"); g.Phase != fleet.GangWaiting || g.Note.Text() != "waits for room for its whole gang: 0 of 1 launcher run, 0 of 3 worker run" {
 		t.Errorf("%+v", g)
 	}
 	y.s.Nodes = append(y.s.Nodes, newYard(5, 0).s.Nodes[2:]...)
@@ -280,7 +280,7 @@ func TestLauncherWithoutRoom(t *testing.T) {
 	for range 12 {
 		y.cycle()
 		g := y.gang(t, "ring")
-		gaveUp = gaveUp || g.Phase == fleet.GangBackedOff && g.Note != ""
+		gaveUp = gaveUp || g.Phase == fleet.GangBackedOff && !g.Note.None()
 		if g.Phase == fleet.GangWhole {
 			t.Fatalf("%s: whole without its launcher", y.s.At.Sub(t0))
 		}
@@ -620,7 +620,7 @@ func TestRefusedPodsHoldNoRoom(t *testing.T) {
 				t.Error("its size was taken back, so that its controller does not try again")
 			}
 			if workers.Min > 0 {
-				if g := y.gang(t, "bad"); g.Phase != fleet.GangForming || g.Tries != 0 || !strings.Contains(g.Note, "exceeded quota: team") {
+				if g := y.gang(t, "bad"); g.Phase != fleet.GangForming || g.Tries != 0 || !strings.Contains(g.Note.Text(), "exceeded quota: team") {
 					t.Errorf("%+v", g)
 				}
 			}

@@ -2,11 +2,11 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // killAt is when pods that end since now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
@@ -47,17 +47,17 @@ func (m *maker) patient(l *fleet.Loan) bool {
 }
 
 // refusal says what is known of pods that were never evicted: who refused it, or that no answer is known.
-func (m *maker) refusal(l *fleet.Loan) string {
+func (m *maker) refusal(l *fleet.Loan) reason.Reason {
 	pods := m.unevicted(l.Node)
 	patience := m.terms(l).Ladder.OrDefault().Patience
 	if by := fleet.Guards(pods); by != "" {
-		return fmt.Sprintf("%s refused to evict %d pods until %s after the deadline", by, len(pods), patience)
+		return reason.Of(reason.EvictionsRefused, by, len(pods), patience)
 	}
-	return fmt.Sprintf("%d pods were not evicted until %s after the deadline", len(pods), patience)
+	return reason.Of(reason.NotEvicted, len(pods), patience)
 }
 
 // ended says what became of a machine's pods that the ladder ended, as the API server shows it.
-func (m *maker) ended(node fleet.NodeID) string {
+func (m *maker) ended(node fleet.NodeID) reason.Reason {
 	killed, ending := 0, 0
 	for _, p := range m.on(node).Pods {
 		switch {
@@ -70,13 +70,13 @@ func (m *maker) ended(node fleet.NodeID) string {
 	}
 	switch {
 	case killed+ending == 0:
-		return "no offline pod is left on it"
+		return reason.Of(reason.NoneLeft)
 	case ending == 0:
-		return fmt.Sprintf("%d pods were killed and are still there", killed)
+		return reason.Of(reason.KilledStay, killed)
 	case killed == 0:
-		return fmt.Sprintf("%d evicted pods are still there", ending)
+		return reason.Of(reason.EvictedStay, ending)
 	}
-	return fmt.Sprintf("%d killed and %d evicted pods are still there", killed, ending)
+	return reason.Of(reason.KilledAndEvictedStay, killed, ending)
 }
 
 // draining takes the parcel home when the node side says Clean, and climbs the ladder until it does: evictions, the announced kill, the
@@ -85,7 +85,7 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 	s := m.in.Snapshot
 	if e.IsClean(l.Epoch) && m.shut(l) {
 		after, err := l.Return(s.At, e)
-		m.step(passFollow, MoveReturn, *l, after, err, "Clean")
+		m.step(passFollow, MoveReturn, *l, after, err)
 		return
 	}
 	if l.Phase == fleet.Draining {
@@ -107,18 +107,18 @@ func (m *maker) renew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	kill, err := m.killAt(l), error(nil)
 	after = *l
 	switch {
-	case why.Reason != "":
-		after, err = l.AnnounceAgain(s.At.Add(m.wholeNotice(l)), why.Message)
+	case !why.None():
+		after, err = l.AnnounceAgain(s.At.Add(m.wholeNotice(l)), why)
 		kill = kill.Add(after.Deadline.Sub(s.At))
 	case l.Killing(s.At) && m.overslept(l.KillAt):
-		why = Why{"Thawed", "the freeze is over: the kill is announced again"}
+		why = reason.Of(reason.Thawed, reason.Of(reason.KillAgain))
 	default:
 		return after, false
 	}
 	if err == nil && !l.KillAt.IsZero() && kill.After(l.KillAt) {
-		after, err = after.AnnounceKill(s.At, kill, why.Message)
+		after, err = after.AnnounceKill(s.At, kill, why)
 	}
-	m.step(passFollow, MoveAnnounce, *l, after, err, why.Reason)
+	m.step(passFollow, MoveAnnounce, *l, after, err)
 	return after, true
 }
 
@@ -139,7 +139,7 @@ func (m *maker) kill(l *fleet.Loan) {
 		if p.Deleting && !p.Refused.Holds(m.in.Snapshot.At) {
 			m.ends[p.ID] = true
 			m.plan.Kills = append(m.plan.Kills, Kill{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
-				Why: Why{"KillAnnounced", fmt.Sprintf("machine %s goes home, and its pods had until %s to end", l.NodeName, l.KillAt.UTC().Format(time.RFC3339))}})
+				Why: reason.Of(reason.KillAnnounced, reason.Of(reason.TimeIsOver, l.NodeName, l.KillAt.UTC().Format(time.RFC3339)))})
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (m *maker) evict(l *fleet.Loan) {
 		case !s.At.Before(l.Deadline) || answers(p, loans):
 			m.ends[p.ID] = true
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
-				Why: Why{"Recalled", fmt.Sprintf("machine %s goes home: %s", l.NodeName, l.Reason)}})
+				Why: reason.Of(reason.Recalled, reason.Of(reason.GoesHome, l.NodeName, l.Reason), reason.Reason{})})
 		case l.ID == loans[0].ID: // the first loan of the machine speaks for all of them, by its own deadline
 			m.tell(l, p, loans, l.Deadline)
 		}
@@ -184,31 +184,31 @@ func (m *maker) climb(l *fleet.Loan) {
 	s, ladder := m.in.Snapshot, m.terms(l).Ladder.OrDefault()
 	switch {
 	case l.Phase == fleet.Draining && l.KillAt.IsZero() && m.ending(l):
-		after, err := l.AnnounceKill(s.At, m.killAt(l), m.announcing(l))
-		m.step(passFollow, MoveAnnounce, *l, after, err, "KillAnnounced")
+		after, err := l.AnnounceKill(s.At, m.killAt(l), reason.Of(reason.KillAnnounced, m.announcing(l)))
+		m.step(passFollow, MoveAnnounce, *l, after, err)
 	case l.Phase == fleet.Draining && l.KillAt.IsZero():
 		if !m.patient(l) {
-			after, err := l.AnnounceKill(s.At, m.killAt(l), m.refusal(l)+": the recall goes on without them, and the machine is cut off when it is not clean")
-			m.step(passFollow, MoveAnnounce, *l, after, err, "BudgetRefused")
+			after, err := l.AnnounceKill(s.At, m.killAt(l), reason.Of(reason.BudgetRefused, m.refusal(l)))
+			m.step(passFollow, MoveAnnounce, *l, after, err)
 		}
 	case l.Phase == fleet.Draining && !s.At.Before(l.KillAt.Add(ladder.Fence)) && !s.At.Before(l.Deadline):
 		if m.patient(l) {
 			return // the fence would end pods that were never evicted
 		}
-		why := fmt.Sprintf("machine %s is not clean %s after the time of the kill, %s: it is cut off", l.NodeName, ladder.Fence, m.ended(l.Node))
+		why := reason.Of(reason.LateAfterKill, l.NodeName, ladder.Fence, m.ended(l.Node))
 		if len(m.unevicted(l.Node)) > 0 {
-			why = fmt.Sprintf("%s: machine %s is cut off", m.refusal(l), l.NodeName)
+			why = reason.Of(reason.LateWithoutEviction, m.refusal(l), l.NodeName)
 		}
-		after, err := l.Fence(s.At, why)
-		m.step(passFollow, MoveFence, *l, after, err, "NotClean")
+		after, err := l.Fence(s.At, reason.Of(reason.NotClean, why))
+		m.step(passFollow, MoveFence, *l, after, err)
 	case l.Phase == fleet.Fenced && s.At.Sub(l.Since) >= ladder.WriteOff:
-		after, err := l.WriteOff(s.At, fmt.Sprintf("machine %s is not clean %s after it was cut off: its capacity counts as lost until it is", l.NodeName, ladder.WriteOff))
-		m.step(passFollow, MoveWriteOff, *l, after, err, "NotClean")
+		after, err := l.WriteOff(s.At, reason.Of(reason.NotClean, reason.Of(reason.LateAfterFence, l.NodeName, ladder.WriteOff)))
+		m.step(passFollow, MoveWriteOff, *l, after, err)
 	}
 }
 
 // announcing says for whom the time of the kill runs: for evicted pods, or for none where the machine's offline pods are gone.
-func (m *maker) announcing(l *fleet.Loan) string {
+func (m *maker) announcing(l *fleet.Loan) reason.Reason {
 	ending := 0
 	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline && p.Deleting {
@@ -218,11 +218,11 @@ func (m *maker) announcing(l *fleet.Loan) string {
 	left := m.unevicted(l.Node)
 	switch by := fleet.Guards(left); {
 	case ending == 0:
-		return "no offline pod is left to evict: the machine is cut off when it is not clean in time"
+		return reason.Of(reason.NoneToEvict)
 	case by != "":
-		return fmt.Sprintf("%d evicted pods are killed when their time is over; %s refused to evict %d more", ending, by, len(left))
+		return reason.Of(reason.EvictedEnd, ending, reason.Of(reason.MoreRefused, by, len(left)))
 	default:
-		return fmt.Sprintf("%d evicted pods are killed when their time is over", ending)
+		return reason.Of(reason.EvictedEnd, ending, reason.Reason{})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // A machine without an agent is recalled when an online pod was bound to it after it was lent; an agent would keep the two apart.
@@ -31,7 +32,7 @@ func TestLateBindsAreRecalled(t *testing.T) {
 			}
 			late := 0
 			for _, m := range made(w.input()).Moves {
-				if m.Kind == MoveRecall && m.Why.Reason == ReasonLateBind {
+				if m.Kind == MoveRecall && m.Why.Code == reason.LateBind {
 					late++
 				}
 			}

@@ -36,7 +36,7 @@ func (m *maker) lendPool(l *ledger) {
 	}()
 
 	if by := m.permit(loansOf(l.pool), gives); !by.None() {
-		view.Note = by.Text()
+		view.Note = by
 		return
 	}
 	if ask, ok := m.shortage(l, lead); ok {
@@ -45,7 +45,7 @@ func (m *maker) lendPool(l *ledger) {
 		return
 	}
 	if by := m.permit(loansOf(l.pool), takes); !by.None() {
-		view.Note = by.Text()
+		view.Note = by
 		return
 	}
 	far := max(lead, m.borrowLead(parts))
@@ -60,17 +60,17 @@ func (m *maker) lendPool(l *ledger) {
 	// What is on its way home although the tide turned may stay, before anything new begins.
 	spare := l.Above(l.pool.HighWatermark).Sub(l.worst(0, max(lead+term, far)).CPUAndMemory())
 	if m.turnBack(l, spare) {
-		view.Note = "the tide turned: notices are taken back"
+		view.Note = reason.Of(reason.NoticesTakenBack)
 		return
 	}
-	if view.Note = m.giveBack(l, far, spare); view.Note != "" {
+	if view.Note = m.giveBack(l, far, spare); !view.Note.None() {
 		return
 	}
-	if view.Note = l.tooBlind(); view.Note != "" {
+	if view.Note = l.tooBlind(); !view.Note.None() {
 		return
 	}
 	if l.waitsLately(m.in.Options.ClaimHold) {
-		view.Note = "online pods wait for room: nothing is lent until they have it"
+		view.Note = reason.Of(reason.PodsFirst)
 		return
 	}
 	view.Pinned, view.Note = m.begin(l, lead, term)
@@ -82,7 +82,7 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
 	if short := m.lacking(l).Sub(withGPUs(l.Coming)).Floor(); !short.IsZero() {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true, Claimant: l.claimant,
-			Why: fmt.Sprintf("online pods that ask for %s wait for room", l.waiting())}, true
+			Why: reason.Of(reason.PodsWait, l.waiting())}, true
 	}
 	if !m.permit(loansOf(l.pool), takes).None() {
 		return reclaim.Ask{}, false
@@ -105,8 +105,7 @@ func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 		worst := l.need(0, lead+lookStep).CPUAndMemory().Sub(have).Floor()
 		soon := l.need(0, lead).CPUAndMemory().Sub(have).Floor()
 		return reclaim.Ask{Pool: l.pool.ID, Amount: worst, Later: worst.Sub(soon).Floor(), Due: s.At.Add(max(at-l.startUp(), 0)),
-			Why: fmt.Sprintf("in %s online will ask for %s, %s more than it has above its low watermark%s",
-				at, l.need(at, at+lookStep), short, l.shutNote())}, true
+			Why: reason.Of(reason.Foreseen, at, l.need(at, at+lookStep), short, l.shutNote())}, true
 	}
 	return reclaim.Ask{}, false
 }
@@ -135,12 +134,12 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 		loan := s.Loan(r.Loan)
 		if r.MayWait && !m.recalled[loan.Node] && m.recalledLately(l.pool) >= perMinute(l.pool) {
 			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "recall "+loan.NodeName, reason.Of(reason.RecallBudget, perMinute(l.pool)),
-				Why{"Flood", fmt.Sprintf("%s; parcels that need not go yet: %d", ask.Why, len(take)-i)})
+				reason.Of(reason.Flood, ask.Why, reason.Of(reason.RecallsWait, len(take)-i)))
 			break
 		}
 		after, err := loan.Recall(s.At, r.Deadline, r.Due, r.Why)
 		after.Claimant = ask.Claimant
-		m.step(passBringHome, MoveRecall, *loan, after, err, "Recalled")
+		m.step(passBringHome, MoveRecall, *loan, after, err)
 		m.stopEmptying(loan.Node, r.Why)
 	}
 	m.borrow(l, ask, short, false)
@@ -166,9 +165,9 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 			break
 		}
 		for _, loan := range loans {
-			after, err := loan.TurnBack(s.At, "the tide turned: the machine is not needed at home")
+			after, err := loan.TurnBack(s.At, reason.Of(reason.TideTurned, reason.Of(reason.NotNeededAtHome)))
 			after.Due = s.At.Add(l.pool.MinimumTerm).Truncate(time.Second) // for so long there is room
-			if m.step(passTurnBack, MoveTurnBack, *loan, after, err, "TideTurned") {
+			if m.step(passTurnBack, MoveTurnBack, *loan, after, err) {
 				m.uninvite(loan.ID) // no pod gets a notice that the same plan takes back
 				done = true
 			}
@@ -178,18 +177,17 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 }
 
 // begin starts loans into what the tide leaves free for longer than the minimum term, within the move budget.
-func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note string) {
+func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note reason.Reason) {
 	s, o := m.in.Snapshot, m.in.Options
 	m.giveUpPinned(l, term)
 	borrower := borrowerOf(s)
 	if borrower == "" {
-		return nil, "there is no offline pool to lend to"
+		return nil, reason.Of(reason.NoBorrower)
 	}
 	count, budget := m.movesLeft(l.pool)
 	room := m.roomOf(l, lead, term)
 	if room.CPU <= 0 || room.Memory <= 0 {
-		return nil, fmt.Sprintf("no room to lend: online will ask for %s of the %s it has, and the high watermark is kept%s%s",
-			l.worst(0, o.EmptyFor+term), l.Usable, l.unfilledNote(), l.shutNote())
+		return nil, reason.Of(reason.NoRoomToLend, l.worst(0, o.EmptyFor+term), l.Usable, l.unfilledNote(), l.shutNote())
 	}
 	ask := room
 	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
@@ -201,15 +199,16 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note str
 	}
 	for _, c := range take {
 		if count <= 0 {
-			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "lend "+c.Node.Name, budget, Why{"Ebb", c.Why})
+			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "lend "+c.Node.Name, budget, reason.Of(reason.Ebb, c.Why))
 			break
 		}
+		c.Why = reason.Of(reason.Ebb, c.Why)
 		loan := m.newLoan(l.pool.ID, borrower, c)
 		// So far it is known to be free; the forecast says more once it is lent.
 		loan.Due = s.At.Add(o.EmptyFor + term).Truncate(time.Second)
-		m.propose(passLend, MoveBegin, loan, loan, Why{"Ebb", loan.Reason})
+		m.propose(passLend, MoveBegin, loan, loan, loan.Reason)
 	}
-	return pins, fmt.Sprintf("%s can be lent for %s or longer; %d loans begin", room, term, len(take))
+	return pins, reason.Of(reason.CanBeLent, room, term, len(take))
 }
 
 // room is what online can give up: over the time in which parcels are emptied and for the whole term after it, everything asked for must

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // What is lent of a machine that an administrator will take away is recalled with notice, what is being emptied there stays at home, and nothing is lent there.
@@ -27,11 +28,11 @@ func TestLifecycleRecalls(t *testing.T) {
 			w.s.Nodes[5].Leaving = c.condition
 			var got MoveKind
 			for _, m := range made(w.input()).Moves {
-				if m.Why.Reason != ReasonLifecycle {
+				if m.Why.Code != reason.NodeLifecycle {
 					continue
 				}
 				got = m.Kind
-				if !strings.Contains(m.After.Reason, c.condition) {
+				if !strings.Contains(m.After.Reason.Text(), c.condition) {
 					t.Errorf("the loan says %q, not why", m.After.Reason)
 				}
 				if m.Kind == MoveRecall && m.After.Deadline.Sub(w.s.At) < w.s.Pool("online").Notice {
@@ -74,7 +75,7 @@ func TestNothingIsHandedOverOfALeavingMachine(t *testing.T) {
 			c.do(&w.s.Nodes[5])
 			got := 0
 			for _, m := range made(w.input()).Moves {
-				if m.Kind == MoveCancel && m.Why.Reason == ReasonLifecycle {
+				if m.Kind == MoveCancel && m.Why.Code == reason.NodeLifecycle {
 					got++
 				}
 			}
@@ -116,7 +117,7 @@ func TestLifecycleOfAFleet(t *testing.T) {
 	}
 	held := 0
 	for _, h := range p.Withheld {
-		if h.Why.Reason == ReasonLifecycle {
+		if h.Why.Code == reason.NodeLifecycle {
 			held++
 		}
 	}

@@ -52,7 +52,7 @@ type maker struct {
 	// adopted are the cells of each machine for which this plan makes a loan again.
 	adopted map[fleet.NodeID][]int
 	// used says of machines that offline uses a part of them although no loan says so.
-	used map[fleet.NodeID]string
+	used map[fleet.NodeID]reason.Reason
 	// ledgers are what the online pools have and need, reckoned when first asked for.
 	ledgers map[fleet.PoolID]*ledger
 	homes   map[fleet.ServiceID]fleet.PoolID
@@ -76,7 +76,7 @@ func newMaker(in *Input) *maker {
 	s := in.Snapshot
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, Thawed: in.Thawed},
 		room: fleet.OccupancyOf(s), fillers: map[string][]*fleet.Pod{}, proposed: map[fleet.LoanID]proposed{},
-		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]string{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
+		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]reason.Reason{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, shortened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {
@@ -102,12 +102,12 @@ func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
 	}
 }
 
-func (m *maker) withhold(subject Subject, action string, by reason.Reason, why Why) {
+func (m *maker) withhold(subject Subject, action string, by reason.Reason, why reason.Reason) {
 	m.plan.Withheld = append(m.plan.Withheld, Withheld{Subject: subject, Action: action, By: by, Why: why})
 }
 
 // withholdOnce is withhold for what one plan may come to twice.
-func (m *maker) withholdOnce(subject Subject, action string, by reason.Reason, why Why) {
+func (m *maker) withholdOnce(subject Subject, action string, by reason.Reason, why reason.Reason) {
 	if !slices.ContainsFunc(m.plan.Withheld, func(w Withheld) bool { return w.Subject == subject && w.Action == action && w.By.Equal(by) }) {
 		m.withhold(subject, action, by, why)
 	}

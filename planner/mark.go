@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // access is who may land on a machine as its loans say, and as this plan changes them: what it begins or calls home is open to neither side from now on. A loan that was called off
@@ -97,7 +98,7 @@ func (m *maker) fill() {
 			continue
 		}
 		m.plan.Fillers = append(m.plan.Fillers, Filler{Name: fmt.Sprintf("filler-%s-%d-%d", n.Name, len(pods), kept.CPU), Node: n.Name, Room: kept,
-			Loan: m.lentLoan(n.ID), Purpose: "KeptSocket"})
+			Loan: m.lentLoan(n.ID), Purpose: reason.KeptSocket})
 	}
 }
 
@@ -110,7 +111,7 @@ func (m *maker) mark() {
 		if pool == nil && len(m.on(n.ID).Loans) == 0 {
 			continue
 		}
-		if pool != nil && !pool.Mode.Acts() && m.used[n.ID] != "" && len(m.on(n.ID).Loans) == 0 {
+		if pool != nil && !pool.Mode.Acts() && !m.used[n.ID].None() && len(m.on(n.ID).Loans) == 0 {
 			continue // nothing but a share says that a part of it is away, and the pool only observes
 		}
 		if want := m.wantMarks(n, pool); want != n.Marks {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/reason"
 )
 
 // ledger is what one lending pool has and needs, over the horizon.
@@ -197,7 +198,7 @@ const blindShare = 0.1
 
 // tooBlind says why nothing may be lent: too much of the pool is asked for by services whose live signals are missing or old. A service
 // that merely has no trusted forecast yet (a young one) is reckoned at its worst and holds nobody else up.
-func (l *ledger) tooBlind() string {
+func (l *ledger) tooBlind() reason.Reason {
 	var blind, all fleet.MilliCPU
 	var first fleet.ServiceID
 	for _, v := range l.services {
@@ -211,10 +212,9 @@ func (l *ledger) tooBlind() string {
 		}
 	}
 	if float64(blind) <= blindShare*float64(all) {
-		return ""
+		return reason.Reason{}
 	}
-	return fmt.Sprintf("nothing is lent while signals are missing or old: services that ask for %.0f of %.0f cores, first %s",
-		blind.Cores(), all.Cores(), first)
+	return reason.Of(reason.TooBlind, fmt.Sprintf("%.0f", blind.Cores()), fmt.Sprintf("%.0f", all.Cores()), first)
 }
 
 // Homes attributes each service to one online pool: the one on whose machines most of its pods are, or the first.

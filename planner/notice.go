@@ -1,11 +1,11 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -39,7 +39,7 @@ func (m *maker) wholeNotice(l *fleet.Loan) time.Duration {
 //
 // A pod to which no notice can be written is waited for as long as the pool's longest notice, from when a leader could first try. A machine that is closed for that
 // long gets pods past its marks alone.
-func (m *maker) owed(l *fleet.Loan, loans []*fleet.Loan) (why Why) {
+func (m *maker) owed(l *fleet.Loan, loans []*fleet.Loan) (why reason.Reason) {
 	deadline := m.deadlineOf(l)
 	unanswered := 0
 	var untold []*fleet.Pod
@@ -55,21 +55,21 @@ func (m *maker) owed(l *fleet.Loan, loans []*fleet.Loan) (why Why) {
 	least := max(whole-max(reclaim.UnderWay, m.in.Options.Interval), reclaim.LeastNotice)
 	switch {
 	case m.overslept(l.Deadline) && (unanswered > 0 || l.Phase != fleet.Draining):
-		return Why{"Thawed", "the freeze is over: the deadline is announced again"}
+		return reason.Of(reason.Thawed, reason.Of(reason.DeadlineAgain))
 	case len(untold) > 0 && deadline.Sub(m.in.Snapshot.At) < least && m.mayBeTold(l):
-		return Why{"Untold", fmt.Sprintf("%d pods on the machine did not get their notice in time, first %s: the deadline is announced again", len(untold), untold[0].Name)}
+		return reason.Of(reason.Untold, len(untold), untold[0].Name)
 	}
-	return Why{}
+	return reason.Reason{}
 }
 
 // announceAgain gives the loan's pods a whole notice again where they are owed one.
 func (m *maker) announceAgain(l *fleet.Loan, loans []*fleet.Loan) (after fleet.Loan, again bool) {
 	why := m.owed(l, loans)
-	if why.Reason == "" {
+	if why.None() {
 		return *l, false
 	}
-	after, err := l.AnnounceAgain(m.in.Snapshot.At.Add(m.wholeNotice(l)), why.Message)
-	return after, m.step(passFollow, MoveAnnounce, *l, after, err, why.Reason)
+	after, err := l.AnnounceAgain(m.in.Snapshot.At.Add(m.wholeNotice(l)), why)
+	return after, m.step(passFollow, MoveAnnounce, *l, after, err)
 }
 
 // deadlineOf is the deadline of a notice as this plan leaves it: online pods that wait for the room may bring it nearer.

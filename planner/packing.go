@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // waste is what the pool's machines must hold beyond what its services ask for, as a fraction of that: what pods of their sizes leave over, and no
@@ -34,11 +35,11 @@ func (l *ledger) unfilled() float64 {
 }
 
 // unfilledNote says so where it is more than scatter.
-func (l *ledger) unfilledNote() string {
+func (l *ledger) unfilledNote() reason.Reason {
 	if w := l.unfilled(); w > l.in.Options.Placement {
-		return fmt.Sprintf("; that is %.0f%% more than its pods request, as they do not fill machines", 100*w)
+		return reason.Of(reason.Unfilled, fmt.Sprintf("%.0f", 100*w))
 	}
-	return ""
+	return reason.Reason{}
 }
 
 // onePod is what a machine must hold for a pod: CPU, memory, and one pod of its number.

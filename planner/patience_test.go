@@ -69,7 +69,7 @@ func TestPatienceWithRefusedEvictions(t *testing.T) {
 				if len(moves) > 0 {
 					t.Fatalf("the loan takes a step: %s %s", moves[0].Kind, moves[0].After.Reason)
 				}
-			} else if len(moves) != 1 || moves[0].Kind != c.kind || !strings.Contains(moves[0].After.Reason, c.reason) {
+			} else if len(moves) != 1 || moves[0].Kind != c.kind || !strings.Contains(moves[0].After.Reason.Text(), c.reason) {
 				t.Fatalf("moves = %+v, want one %s because of %q", moves, c.kind, c.reason)
 			}
 			if c.kill != 0 && !moves[0].After.KillAt.Equal(t0.Add(c.kill)) {

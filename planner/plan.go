@@ -63,12 +63,6 @@ type Plan struct {
 	Withheld []Withheld
 }
 
-// Why is the reason of one action.
-type Why struct {
-	// Reason is a CamelCase enum for machines, Message a sentence for people with the numbers in it.
-	Reason, Message string
-}
-
 // Scale sets the replicas of one service's target.
 type Scale struct {
 	Service  fleet.ServiceID
@@ -83,7 +77,7 @@ type Scale struct {
 	// Charges are the leavers that go because a machine is to be emptied, or that a quota takes back: they are written into the disruption ledgers
 	// before the scale.
 	Charges []Charge
-	Why     Why
+	Why     reason.Reason
 }
 
 // PodRef names one pod for good: a UID never comes back.
@@ -121,7 +115,7 @@ type Move struct {
 	Node          string
 	// Rest is what the machine's share says of its rest from then on, where the loan is forgotten.
 	Rest fleet.Rest
-	Why  Why
+	Why  reason.Reason
 }
 
 // Notice writes the checkpoint notice on one borrower's pod.
@@ -141,7 +135,7 @@ type Eviction struct {
 	Pod  PodRef
 	Loan fleet.LoanID
 	Job  fleet.JobID
-	Why  Why
+	Why  reason.Reason
 }
 
 // Kill ends one borrower's pod with no grace that was told to end, after the time that its loan announced. Only offline pods are ever named
@@ -150,7 +144,7 @@ type Kill struct {
 	Pod  PodRef
 	Loan fleet.LoanID
 	Job  fleet.JobID
-	Why  Why
+	Why  reason.Reason
 }
 
 // JobScale sets the parallelism of one member of an elastic job.
@@ -165,14 +159,14 @@ type JobScale struct {
 	Version string
 	// Charges are the members that go for others: they are written into the disruption ledgers before the scale.
 	Charges []Charge
-	Why     Why
+	Why     reason.Reason
 }
 
 // GangView is how the minimum of one job stands, and why it does not run yet.
 type GangView struct {
 	Job fleet.JobID
 	fleet.Gang
-	Note string
+	Note reason.Reason
 }
 
 // Filler holds room on a node: a pause pod of high priority that goes at once when told.
@@ -184,7 +178,7 @@ type Filler struct {
 	Delete  bool
 	ID      fleet.UID // of the pod to delete
 	Loan    fleet.LoanID
-	Purpose string // what the room is kept for: "KeptSocket"
+	Purpose reason.Code // what the room is kept for
 }
 
 // Mark sets the marks of one node.
@@ -219,7 +213,8 @@ type PoolView struct {
 	Pinned []Pin
 	// Shut counts the machines on which no online pod may land, by what keeps them off, the most first. They are no room for online.
 	Shut []ShutMachines
-	Note string
+	// Note is what became of lending in this plan.
+	Note reason.Reason
 }
 
 // ShutMachines is how many machines one thing keeps new pods off.
@@ -231,7 +226,7 @@ type ShutMachines struct {
 // Pin is one node that stays, and the pod or reason that keeps it.
 type Pin struct {
 	Node string
-	By   string
+	By   reason.Reason
 }
 
 // Withheld is an action that was decided but not let through.
@@ -239,5 +234,5 @@ type Withheld struct {
 	Subject Subject
 	Action  string // "scale 40 -> 31"
 	By      reason.Reason
-	Why     Why
+	Why     reason.Reason
 }

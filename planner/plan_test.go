@@ -383,7 +383,7 @@ func TestALoanWhoseParcelIsTakenEnds(t *testing.T) {
 	if moves(plan, MoveRepair) != 0 || moves(plan, MoveCancel) != 1 {
 		t.Fatalf("a loan without its parcel is cancelled: %+v", plan.Moves)
 	}
-	if got := plan.Moves[0]; got.After.ID != late.ID || got.Why.Reason != "ParcelTaken" {
+	if got := plan.Moves[0]; got.After.ID != late.ID || got.Why.Code != "ParcelTaken" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,12 +1,12 @@
 package planner
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // allowances is how far the offline work of each tenant may still grow in this plan. A tenant that is not there is bound by nothing.
@@ -238,7 +238,7 @@ func (m *maker) shed(list []*staff) {
 			continue
 		}
 		over := x.DueOffline.Sub(m.going(tenancy, x.Tenant, list)).Floor()
-		why := fmt.Sprintf("quota %s had to give back %s by %s", x.Tenant, x.DueOffline, x.DueBy.UTC().Format("15:04:05 MST"))
+		why := reason.Of(reason.QuotaDue, x.Tenant, x.DueOffline, x.DueBy.UTC().Format("15:04:05 MST"))
 		for _, all := range [...]bool{false, true} {
 			if all && !m.lenderWaits(list, x.Tenant, func(grow) bool { return true }) {
 				break
@@ -285,7 +285,7 @@ func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
 
 // giveBackMembers tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is
 // left.
-func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why string) fleet.Resources {
+func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why reason.Reason) fleet.Resources {
 	for k := range st.crews {
 		mem, c := &st.job.Members[k], &st.crews[k]
 		n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
@@ -297,7 +297,7 @@ func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why s
 		}
 		m.shedMembers(c, n)
 		over = over.Sub(mem.Request.Times(int64(n))).Floor()
-		st.shed = "; " + why
+		st.shed = why
 		if all && st.hasGang() {
 			st.owes = why
 		}

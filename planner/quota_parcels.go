@@ -2,11 +2,11 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // shedParcels has tenants leave the parcels whose notice is over: first those that members above the minima alone are on, then, where a lender's
@@ -167,7 +167,7 @@ func (v *leaver) leave(all bool) bool {
 	if best == nil {
 		return false
 	}
-	why := "; " + v.why()
+	why := v.why()
 	for _, st := range v.mine() {
 		whole := all && !v.spares(st, best.hold.node.ID)
 		for i := range st.crews {
@@ -182,7 +182,7 @@ func (v *leaver) leave(all bool) bool {
 			}
 		}
 		if whole && st.hasGang() {
-			st.owes = v.why()
+			st.owes = why
 		}
 	}
 	v.left(best.hold.node)
@@ -190,14 +190,14 @@ func (v *leaver) leave(all bool) bool {
 }
 
 // why says what was to be left by when.
-func (v *leaver) why() string {
-	out := fmt.Sprintf("quota %s had to leave", v.id)
+func (v *leaver) why() reason.Reason {
+	why := reason.Of(reason.ParcelsDue, v.id, v.share.DueBy.UTC().Format("15:04:05 MST"))
 	for _, p := range v.share.Parcels {
 		if p.Due > 0 {
-			out += fmt.Sprintf(" %d of %d %s", p.Due, p.Used, p.Class)
+			why.Parts = append(why.Parts, reason.Of(reason.ParcelsOf, p.Due, p.Used, p.Class))
 		}
 	}
-	return out + " by " + v.share.DueBy.UTC().Format("15:04:05 MST")
+	return why
 }
 
 // owed reports whether a machine is of a class of which something is still to be left.

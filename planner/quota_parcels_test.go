@@ -134,7 +134,7 @@ func TestLeavingParcelsSaysWhy(t *testing.T) {
 			plan := made(Input{Snapshot: &y.s, Gangs: y.gangs, Options: DefaultOptions()})
 			got, why, charged := y.member("a/grown", "worker").Desired, "", 0
 			if i := slices.IndexFunc(plan.Jobs, func(j JobScale) bool { return j.Job == "a/grown" }); i >= 0 {
-				got, why = plan.Jobs[i].To, plan.Jobs[i].Why.Message
+				got, why = plan.Jobs[i].To, plan.Jobs[i].Why.Text()
 				for _, x := range plan.Jobs[i].Charges {
 					if x.Due {
 						charged += x.Pods

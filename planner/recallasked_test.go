@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // A recall that an operator asks for gives notice like any other, cancels what is still being emptied, and touches nothing on its way home.
@@ -27,9 +28,9 @@ func TestAskedRecalls(t *testing.T) {
 			w.s.Loans[0].Asked = c.asked
 			var got MoveKind
 			for _, m := range made(w.input()).Moves {
-				if m.Why.Reason == ReasonAsked {
+				if m.Why.Code == reason.Asked {
 					got = m.Kind
-					if !strings.Contains(m.After.Reason, c.asked) {
+					if !strings.Contains(m.After.Reason.Text(), c.asked) {
 						t.Errorf("the loan says %q, not why", m.After.Reason)
 					}
 				}

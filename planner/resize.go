@@ -24,7 +24,7 @@ type Resize struct {
 	Pods []PodRef
 	// Charges are the pods that the target's strategy rolls over: they are written into the disruption ledgers before the change.
 	Charges []Charge
-	Why     Why
+	Why     reason.Reason
 }
 
 const (
@@ -163,7 +163,7 @@ func resizeOf(svc *fleet.Service, p *portrait.Portrait) (Resize, bool) {
 			return a, false
 		}
 	}
-	a.Why = Why{"OutOfBounds", fmt.Sprintf("%.1f days of usage ask for %s a replica; it requests %s", p.Advice.Days, a.To, a.From)}
+	a.Why = reason.Of(reason.OutOfBounds, fmt.Sprintf("%.1f", p.Advice.Days), a.To, a.From)
 	return a, a.To != a.From
 }
 

@@ -131,7 +131,7 @@ type proposed struct {
 }
 
 // propose resolves one pass's proposal for a loan against what earlier passes proposed for it, and reports whether the plan carries it out.
-func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Why) bool {
+func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why reason.Reason) bool {
 	p := proposal{by, kind}
 	at := len(m.plan.Moves)
 	if first, second := m.proposed[before.ID]; second {
@@ -140,7 +140,7 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Wh
 			return false
 		case undeclared:
 			m.withhold(Subject{SubjectLoan, string(before.ID)}, p.String(), reason.Of(reason.Undeclared),
-				Why{"Undeclared", fmt.Sprintf("this plan already holds %s for the loan, and no precedence names the pair; the next plan decides again: %s", first, why.Message)})
+				reason.Of(reason.SecondProposal, first, why))
 			return false
 		}
 		at = first.at
@@ -161,12 +161,12 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why Wh
 	return true
 }
 
-// step proposes what the phase machine made of a loan. A pass proposes only what the phase allows, so a refusal is a fault: it is withheld.
-func (m *maker) step(by pass, kind MoveKind, before, after fleet.Loan, err error, code string) bool {
+// step proposes what the phase machine made of a loan, for the reason that the loan gives. A pass proposes only what the phase allows, so a refusal is a fault: it is withheld.
+func (m *maker) step(by pass, kind MoveKind, before, after fleet.Loan, err error) bool {
 	if err != nil {
 		m.withhold(Subject{SubjectLoan, string(before.ID)}, proposal{by, kind}.String(), reason.Of(reason.Refused),
-			Why{"Refused", fmt.Sprintf("the phase machine refuses it, and the next plan decides again: %v", err)})
+			reason.Of(reason.StepRefused, err))
 		return false
 	}
-	return m.propose(by, kind, before, after, Why{Reason: code, Message: after.Reason})
+	return m.propose(by, kind, before, after, after.Reason)
 }

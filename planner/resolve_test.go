@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // made is Make for tests: a loan move that the planner withheld from itself fails whichever test comes upon it.
@@ -44,22 +45,22 @@ func TestProposalsAreResolved(t *testing.T) {
 		propose func(m *maker, l *fleet.Loan)
 		want    want
 	}{
-		"one proposal": {func(m *maker, l *fleet.Loan) { m.propose(passFollow, MoveRepair, *l, *l, Why{}) }, want{[]MoveKind{MoveRepair}, 0}},
+		"one proposal": {func(m *maker, l *fleet.Loan) { m.propose(passFollow, MoveRepair, *l, *l, reason.Reason{}) }, want{[]MoveKind{MoveRepair}, 0}},
 		"the earlier stands": {func(m *maker, l *fleet.Loan) {
-			m.propose(passFollow, MoveRepair, *l, *l, Why{})
-			m.propose(passTurnBack, MoveTurnBack, *l, *l, Why{})
+			m.propose(passFollow, MoveRepair, *l, *l, reason.Reason{})
+			m.propose(passTurnBack, MoveTurnBack, *l, *l, reason.Reason{})
 		}, want{[]MoveKind{MoveRepair}, 0}},
 		"the later stands": {func(m *maker, l *fleet.Loan) {
-			m.propose(passHeartbeat, MoveAnnounce, *l, *l, Why{})
-			m.propose(passTurnBack, MoveTurnBack, *l, *l, Why{})
+			m.propose(passHeartbeat, MoveAnnounce, *l, *l, reason.Reason{})
+			m.propose(passTurnBack, MoveTurnBack, *l, *l, reason.Reason{})
 		}, want{[]MoveKind{MoveTurnBack}, 0}},
 		"nobody declared the pair": {func(m *maker, l *fleet.Loan) {
-			m.propose(passTurnBack, MoveTurnBack, *l, *l, Why{})
-			m.propose(passFollow, MoveFence, *l, *l, Why{})
+			m.propose(passTurnBack, MoveTurnBack, *l, *l, reason.Reason{})
+			m.propose(passFollow, MoveFence, *l, *l, reason.Reason{})
 		}, want{[]MoveKind{MoveTurnBack}, 1}},
 		"the phase machine refuses": {func(m *maker, l *fleet.Loan) {
-			after, err := l.WriteOff(t0, "a test")
-			m.step(passFollow, MoveWriteOff, *l, after, err, "Test")
+			after, err := l.WriteOff(t0, reason.Said("a test"))
+			m.step(passFollow, MoveWriteOff, *l, after, err)
 		}, want{nil, 1}},
 	} {
 		w := newWorld(2)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/reason"
 )
 
@@ -27,7 +28,7 @@ func (m *maker) scales() {
 			continue
 		}
 		a := Scale{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.Actuation, From: from, To: to,
-			Version: svc.Version, Why: Why{Reason: "Sized", Message: t.Reason}}
+			Version: svc.Version, Why: reason.Of(reason.Sized, t.Reason, reason.Reason{})}
 		if svc.Actuation == fleet.ByHPAFloor {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
@@ -36,7 +37,7 @@ func (m *maker) scales() {
 			continue
 		}
 		if to < from {
-			if !m.steer(svc, &a, m.tenants.owing[i]) {
+			if !m.steer(svc, t, &a, m.tenants.owing[i]) {
 				continue
 			}
 			m.plan.Lowers = append(m.plan.Lowers, a)
@@ -49,7 +50,7 @@ func (m *maker) scales() {
 // steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines stay, and others leave in
 // their place; where there are no others the scale-in waits for that part, and steer reports whether anything of it is left. What a quota takes
 // back after its notice waits for no ledger: an announced deadline comes before rates, and others wait for the room.
-func (m *maker) steer(svc *fleet.Service, a *Scale, owes bool) bool {
+func (m *maker) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) bool {
 	switch {
 	case svc.Steerable && owes:
 		a.Leavers, a.Charges, _, _ = m.leavers(svc, a.From-a.To, true)
@@ -68,7 +69,7 @@ func (m *maker) steer(svc *fleet.Service, a *Scale, owes bool) bool {
 	}
 	m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", a.From, a.To), reason.Of(reason.DisruptionBudget, by), a.Why)
 	a.To += refused
-	a.Why.Message += fmt.Sprintf("; %d pods on emptying machines wait: %s", refused, by)
+	a.Why = reason.Of(reason.Sized, t.Reason, reason.Of(reason.EmptyingWaits, refused, by))
 	return a.To < a.From
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/scripttest"
+	"github.com/springtide/springtide/reason"
 )
 
 // TestScripts plans for a fleet of machines of 64 cores, on which services' pods take 8 and workers 16, every signal fresh:
@@ -71,7 +72,7 @@ func newScript(t *testing.T) scripttest.Script {
 			if l.Phase == fleet.Draining {
 				l.KillAt = t0.Add(time.Minute)
 			}
-			l.Reason = "the flood comes"
+			l.Reason = reason.Said("the flood comes")
 			for i := 0; f.Has(4) && i < f.Int(4); i++ {
 				w.worker(f.Int(1), i)
 			}
@@ -126,7 +127,7 @@ func newScript(t *testing.T) scripttest.Script {
 			mem.Min, mem.Stable = int32(f.Int(1)), f.Has(2)
 		case "borrowed":
 			l := w.loan(f.Int(1), fleet.Phase(f[2]), int64(f.Int(3)))
-			l.From, l.To, l.Reason = "offline", "online", "the flood comes"
+			l.From, l.To, l.Reason = "offline", "online", reason.Said("the flood comes")
 			n := &w.s.Nodes[f.Int(1)]
 			n.Marks = fleet.NodeMarks{HolderTaint: l.Phase != fleet.Lent, HomeLabel: true, KeepNode: true}
 			e := &n.Share.Parcels[0]
@@ -275,7 +276,7 @@ func told(p *Plan) string {
 	var b strings.Builder
 	scale := func(word string, list []Scale) {
 		for _, s := range list {
-			fmt.Fprintf(&b, "%-9s %s from %d to %d: %s\n", word, s.Service, s.From, s.To, s.Why.Message)
+			fmt.Fprintf(&b, "%-9s %s from %d to %d: %s\n", word, s.Service, s.From, s.To, s.Why.Text())
 		}
 	}
 	scale("lower", p.Lowers)
@@ -288,7 +289,7 @@ func told(p *Plan) string {
 			until = fmt.Sprintf(", to be left in %v, due in %v", m.After.Deadline.Sub(p.At), m.After.Due.Sub(p.At))
 		}
 		fmt.Fprintf(&b, "%-9s %s %s, %s %d -> %s %d%s: %s\n", strings.ToLower(string(m.Kind)), m.Node, m.After.Kind, m.Before.Phase, m.Before.Epoch, m.After.Phase,
-			m.After.Epoch, until, m.Why.Message)
+			m.After.Epoch, until, m.Why.Text())
 	}
 	for _, n := range p.Notices {
 		again := ""
@@ -302,17 +303,17 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "notice    %s of epoch %d, until %v from now%s\n", n.Pod.Name, n.Epoch, n.Deadline.Sub(p.At), again)
 	}
 	for _, e := range p.Evictions {
-		fmt.Fprintf(&b, "evict     %s: %s\n", e.Pod.Name, e.Why.Message)
+		fmt.Fprintf(&b, "evict     %s: %s\n", e.Pod.Name, e.Why.Text())
 	}
 	for _, k := range p.Kills {
-		fmt.Fprintf(&b, "kill      %s: %s\n", k.Pod.Name, k.Why.Message)
+		fmt.Fprintf(&b, "kill      %s: %s\n", k.Pod.Name, k.Why.Text())
 	}
 	for _, j := range p.Jobs {
 		named := ""
 		if len(j.Leavers) > 0 {
 			named = " (" + strings.Join(j.Leavers, ", ") + ")"
 		}
-		fmt.Fprintf(&b, "job       %s/%s from %d to %d%s: %s\n", j.Job, j.Role, j.From, j.To, named, j.Why.Message)
+		fmt.Fprintf(&b, "job       %s/%s from %d to %d%s: %s\n", j.Job, j.Role, j.From, j.To, named, j.Why.Text())
 	}
 	for _, f := range p.Fillers {
 		fmt.Fprintf(&b, "filler    %s on %s, %v\n", f.Purpose, f.Node, f.Room)
@@ -332,7 +333,7 @@ func told(p *Plan) string {
 		fmt.Fprintf(&b, "expected  %s for %v, due in %v\n", x.Loan, x.Until.Sub(p.At), x.Due.Sub(p.At))
 	}
 	for i := range p.Strays {
-		fmt.Fprintf(&b, "stray     %s, %s\n", p.Strays[i].Node, p.Strays[i].Why.Reason)
+		fmt.Fprintf(&b, "stray     %s, %s\n", p.Strays[i].Node, p.Strays[i].Why.Code)
 	}
 	for _, w := range p.Withheld {
 		fmt.Fprintf(&b, "withheld  %s: %s, by %s\n", w.Subject.String(), w.Action, w.By.Text())

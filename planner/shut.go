@@ -2,10 +2,10 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Nothing of a shut machine counts as room, as of one that is not ready: what runs there may have to go elsewhere at any time, since a foreign taint or a
@@ -30,14 +30,14 @@ func (l *ledger) shut() []ShutMachines {
 }
 
 // shutNote says how many machines are no room, for the reason why nothing is lent, or why loans are recalled.
-func (l *ledger) shutNote() string {
+func (l *ledger) shutNote() reason.Reason {
 	all := l.shut()
 	if len(all) == 0 {
-		return ""
+		return reason.Reason{}
 	}
 	n := 0
 	for _, x := range all {
 		n += x.Nodes
 	}
-	return fmt.Sprintf("; %d of %d machines take no online pods, most of them by %s", n, l.Machines, all[0].By)
+	return reason.Of(reason.MachinesShut, n, l.Machines, all[0].By)
 }

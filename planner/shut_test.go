@@ -49,7 +49,7 @@ func TestShutMachinesAreNoRoom(t *testing.T) {
 			if len(v.Shut) != 1 || v.Shut[0] != (ShutMachines{c.shut, c.n}) {
 				t.Errorf("shut are %+v, want %d by %s", v.Shut, c.n, c.shut)
 			}
-			if !c.lends && !strings.Contains(v.Note, "take no online pods") {
+			if !c.lends && !strings.Contains(v.Note.Text(), "take no online pods") {
 				t.Errorf("nothing is lent, and the note is %q", v.Note)
 			}
 			if tg := &p.Targets[0]; tg.Limited == hpa.LimitedRoom {

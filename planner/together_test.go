@@ -48,7 +48,7 @@ func (w *world) follows(p *Plan, first int) {
 func kinds(p *Plan) map[fleet.LoanID]string {
 	out := map[fleet.LoanID]string{}
 	for _, m := range p.Moves {
-		out[m.Before.ID] = string(m.Kind) + " " + m.Why.Reason
+		out[m.Before.ID] = string(m.Kind) + " " + string(m.Why.Code)
 	}
 	return out
 }

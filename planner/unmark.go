@@ -1,9 +1,8 @@
 package planner
 
 import (
-	"fmt"
-
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Unmark takes the mark of a leaver back from a pod that stays. The mark says for which scale-in it was written, so that what the target's
@@ -14,14 +13,8 @@ type Unmark struct {
 	Node    string
 	// Passed says that the scale-in is over and took another pod instead.
 	Passed bool
-	Why    Why
+	Why    reason.Reason
 }
-
-// The reasons of Unmarks.
-const (
-	leaverStayed  = "LeaverStayed"
-	scaleInUndone = "ScaleInUndone"
-)
 
 // unmarks compares what scale-ins took with what was marked to go. A mark that outlives its scale-in would have its pod go first in the next
 // one, whoever is chosen by then. The pods of a scale-in of this plan are left to it, but for those that another took the turn of: they are
@@ -50,15 +43,15 @@ func (m *maker) unmark(svc *fleet.Service, lowered bool) {
 		case svc.Shrinking(): // its turn may come yet
 			return
 		case a.Passed:
-			text := fmt.Sprintf("pod %s was marked to go by the scale-in to %d replicas, and stays: another went in its place", p.Name.Name, p.LeavesAt.Value)
+			var on reason.Reason
 			if m.emptying(p) {
-				text += fmt.Sprintf(", and machine %s is not emptied by it", p.NodeName)
+				on = reason.Of(reason.NotEmptiedByIt, p.NodeName)
 			}
-			a.Why = Why{leaverStayed, text}
+			a.Why = reason.Of(reason.LeaverStayed, p.Name.Name, p.LeavesAt.Value, on)
 		case lowered:
 			continue
 		default:
-			a.Why = Why{scaleInUndone, fmt.Sprintf("pod %s was marked to go by a scale-in to %d replicas, and %d are asked for", p.Name.Name, p.LeavesAt.Value, svc.Desired.Value)}
+			a.Why = reason.Of(reason.ScaleInUndone, p.Name.Name, p.LeavesAt.Value, svc.Desired.Value)
 		}
 		m.plan.Unmarks = append(m.plan.Unmarks, a)
 	}

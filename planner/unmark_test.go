@@ -39,7 +39,7 @@ func TestLeaversThatStayed(t *testing.T) {
 		c.bend(w, &w.s.Services[0])
 		var got []string
 		for _, u := range made(w.input()).Unmarks {
-			got = append(got, u.Pod.Name.Name+map[bool]string{true: " true ", false: " false "}[u.Passed]+u.Why.Reason)
+			got = append(got, u.Pod.Name.Name+map[bool]string{true: " true ", false: " false "}[u.Passed]+string(u.Why.Code))
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -47,7 +47,7 @@ func TestLeaversThatStayed(t *testing.T) {
 	}
 	w := emptying(3, 27)
 	w.markLeavers(1, 30)
-	if us := made(w.input()).Unmarks; len(us) != 1 || !strings.HasSuffix(us[0].Why.Message, "another went in its place, and machine m00 is not emptied by it") {
+	if us := made(w.input()).Unmarks; len(us) != 1 || !strings.HasSuffix(us[0].Why.Text(), "another went in its place, and machine m00 is not emptied by it") {
 		t.Errorf("a scale-in that follows hides what the last one took, or the machine is not named: %+v", us)
 	}
 	// A mark of a scale-in that did not come about is left to the one that follows.

@@ -15,14 +15,20 @@ type Code string
 type Reason struct {
 	Code Code
 	// Args are what the words of the code speak of, in their order.
-	Args []string
+	Args []string `json:",omitempty"`
+	// Parts are the reasons that its words hold, in their order. A part that is none is left out, with the words that lead to it.
+	Parts []Reason `json:",omitempty"`
 }
 
-// Of makes a reason. Numbers and names are rendered as they are shown.
+// Of makes a reason. Numbers and names are rendered as they are shown; reasons become its parts.
 func Of(code Code, args ...any) Reason {
 	r := Reason{Code: code}
 	for _, a := range args {
-		r.Args = append(r.Args, fmt.Sprint(a))
+		if part, ok := a.(Reason); ok {
+			r.Parts = append(r.Parts, part)
+		} else {
+			r.Args = append(r.Args, fmt.Sprint(a))
+		}
 	}
 	return r
 }
@@ -31,20 +37,67 @@ func Of(code Code, args ...any) Reason {
 func (r Reason) None() bool { return r.Code == "" }
 
 // Equal compares two reasons whole.
-func (r Reason) Equal(o Reason) bool { return r.Code == o.Code && slices.Equal(r.Args, o.Args) }
+func (r Reason) Equal(o Reason) bool {
+	return r.Code == o.Code && slices.Equal(r.Args, o.Args) && slices.EqualFunc(r.Parts, o.Parts, Reason.Equal)
+}
 
 // Text is the reason in words. A code that the table does not have, or that came with other arguments than its words speak of, shows itself: a
 // test finds each, and an operator is better served by it than by a panic.
 func (r Reason) Text() string {
-	e, ok := table[r.Code]
-	if !ok || strings.Count(e.words, "%s") != len(r.Args) {
-		return strings.TrimSpace(string(r.Code) + " " + strings.Join(r.Args, " "))
+	if r.None() {
+		return ""
 	}
-	args := make([]any, len(r.Args))
-	for i, a := range r.Args {
-		args[i] = a
+	words := table[r.Code].words
+	if args, parts, list := count(words); args != len(r.Args) || parts != len(r.Parts) && !(list && parts <= len(r.Parts)) || words == "" {
+		return strings.Join(append([]string{string(r.Code)}, append(slices.Clone(r.Args), texts(r.Parts)...)...), " ")
 	}
-	return fmt.Sprintf(e.words, args...)
+	var b strings.Builder
+	args, parts := r.Args, texts(r.Parts)
+	for words != "" {
+		i := strings.IndexAny(words, "%{")
+		if i < 0 {
+			b.WriteString(words)
+			break
+		}
+		b.WriteString(words[:i])
+		switch lead, after, _ := strings.Cut(words[i+1:], "}"); {
+		case words[i] == '%' && words[i+1] == 's':
+			b.WriteString(args[0])
+			args, words = args[1:], words[i+2:]
+		case words[i] == '%':
+			b.WriteByte(words[i+1])
+			words = words[i+2:]
+		case lead == rest:
+			b.WriteString(strings.Join(parts, ", "))
+			parts, words = nil, after
+		default:
+			if parts[0] != "" {
+				b.WriteString(lead + parts[0])
+			}
+			parts, words = parts[1:], after
+		}
+	}
+	return b.String()
+}
+
+// rest stands in braces for all parts that are left, with commas between them.
+const rest = "..."
+
+// count counts the arguments and parts that words hold, and says whether they take any number of parts more.
+func count(words string) (args, parts int, list bool) {
+	parts = strings.Count(words, "{")
+	if list = strings.Contains(words, "{"+rest+"}"); list {
+		parts--
+	}
+	return strings.Count(words, "%s"), parts, list
+}
+
+func texts(rs []Reason) []string {
+	out := make([]string, len(rs))
+	for i := range rs {
+		out[i] = rs[i].Text()
+	}
+	return out
 }
 
 // Text is the code in words, for one that speaks of nothing else.
@@ -52,6 +105,14 @@ func (c Code) Text() string { return Reason{Code: c}.Text() }
 
 // String is the text: a reason that is printed is meant to be read.
 func (r Reason) String() string { return r.Text() }
+
+// Said is a reason that is known by its words alone: they were read from where a shell had rendered them.
+func Said(text string) Reason {
+	if text == "" {
+		return Reason{}
+	}
+	return Of(Stated, text)
+}
 
 // Codes lists the codes of the table, in order.
 func Codes() []Code {

@@ -2,12 +2,12 @@ package reclaim
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // BorrowAsk is capacity that online wants from an offline pool.
@@ -83,9 +83,9 @@ func (g *group) borrowed(ask BorrowAsk, breaks int) Borrowed {
 	}
 	g.broken = breaks
 	c := Candidate{Node: g.machine, Kind: fleet.KindNode, Cells: g.machine.AllCells(), Capacity: g.machine.Allocatable,
-		Why: fmt.Sprintf("%d jobs of priority %d give way%s, about %.1f core-hours since their checkpoints", len(g.jobs), g.priority, g.gangs(), g.lost.Hours())}
+		Why: g.costs()}
 	if g.pods == 0 {
-		c.Why = "nobody works on it"
+		c.Why = reason.Of(reason.Idle)
 	}
 	return Borrowed{c, notice}
 }

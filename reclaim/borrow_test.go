@@ -144,7 +144,7 @@ func TestTakeStableStopsWhereItHelpsNobody(t *testing.T) {
 		got := ""
 		for _, b := range take {
 			got += b.Node.Name + " "
-			if !strings.Contains(b.Why, "1 jobs of priority 0 give way (1 below their minimum), about ") {
+			if !strings.Contains(b.Why.Text(), "1 jobs of priority 0 give way (1 below their minimum), about ") {
 				t.Errorf("%s goes because %s", b.Node.Name, b.Why)
 			}
 		}

@@ -1,11 +1,11 @@
 package reclaim
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Options are the times that a recall needs.
@@ -233,7 +233,5 @@ func times(now time.Time, l *fleet.Loan, g *group, pool *fleet.Pool, ask Ask) Re
 	if least := deadline.Add(g.drain + g.clean); due.Before(least) {
 		due = least
 	}
-	return Recall{Loan: l.ID, Jobs: g.jobs, WorkLost: g.lost, NoticeAt: at, Deadline: deadline, Due: due,
-		Why: fmt.Sprintf("%s; %d jobs of priority %d give way%s, about %.1f core-hours since their checkpoints",
-			ask.Why, len(g.jobs), g.priority, g.gangs(), g.lost.Hours())}
+	return Recall{Loan: l.ID, Jobs: g.jobs, WorkLost: g.lost, NoticeAt: at, Deadline: deadline, Due: due, Why: reason.Of(reason.Recalled, ask.Why, g.costs())}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 var t0 = time.Date(2026, 3, 2, 18, 0, 0, 0, time.UTC)
@@ -60,7 +61,7 @@ func chosen(take []Recall) string {
 }
 
 func ask(coresWanted int64) Ask {
-	return Ask{Pool: "online", Amount: fleet.Resources{CPU: fleet.MilliCPU(coresWanted * 1000)}, Due: t0.Add(10 * time.Minute), Why: "flood"}
+	return Ask{Pool: "online", Amount: fleet.Resources{CPU: fleet.MilliCPU(coresWanted * 1000)}, Due: t0.Add(10 * time.Minute), Why: reason.Said("flood")}
 }
 
 func TestChooseOrder(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 func pinnedBy(pinned []Pinned, machine string) string {
 	for _, p := range pinned {
 		if p.Node == machine {
-			return p.By
+			return p.By.Text()
 		}
 	}
 	return ""

@@ -2,10 +2,10 @@ package reclaim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Candidate is one parcel that could be lent.
@@ -20,7 +20,7 @@ type Candidate struct {
 	Free fleet.Resources
 	// Leavers are online pods that must go by scale-in before the parcel is empty, by service.
 	Leavers map[fleet.ServiceID]int
-	Why     string
+	Why     reason.Reason
 }
 
 // LendAsk is what may be lent at most.
@@ -37,7 +37,7 @@ type LendAsk struct {
 	// On is who is on the machines of the snapshot.
 	On *fleet.Occupancy
 	// Held says of machines why they are not offered.
-	Held map[fleet.NodeID]string
+	Held map[fleet.NodeID]reason.Reason
 	// Frees says whether cells of a machine can be freed: whether what is on it fits its other cells. A pool that lends sockets needs it.
 	Frees func(n *fleet.Node, cells []int) bool
 }
@@ -66,13 +66,13 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 			continue
 		}
 		c, pin := m.allOf(n, drops)
-		if pin != "" && len(pinned) < ask.Pins {
+		if !pin.None() && len(pinned) < ask.Pins {
 			if ask.Pool.Unit == fleet.UnitSocket && n.Agentless() && len(n.Sockets()) > 1 {
-				pin += "; its sockets are not lent: that needs a node agent"
+				pin = reason.Of(reason.SocketsStay, pin)
 			}
 			pinned = append(pinned, Pinned{Node: n.Name, By: pin})
 		}
-		if pin != "" || !fits {
+		if !pin.None() || !fits {
 			continue
 		}
 		if !c.Free.Fits(now) {
@@ -103,7 +103,10 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 }
 
 // Pinned is a node that stays, and the reason.
-type Pinned struct{ Node, By string }
+type Pinned struct {
+	Node string
+	By   reason.Reason
+}
 
 // fleetView is the snapshot turned towards one lending pool.
 type fleetView struct {
@@ -118,7 +121,7 @@ type fleetView struct {
 	byZone map[fleet.ServiceID]map[string]int
 	byHost map[fleet.ServiceID]*hosts
 	drops  map[fleet.ServiceID]int
-	stay   map[fleet.NodeID]string // why machines are not offered
+	stay   map[fleet.NodeID]reason.Reason // why machines are not offered
 }
 
 func newFleetView(s *fleet.Snapshot, ask *LendAsk) *fleetView {
@@ -193,7 +196,7 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 	all := make([]loaded, 0, len(v.s.Nodes))
 	for i := range v.s.Nodes {
 		n := &v.s.Nodes[i]
-		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && v.held(n) == "" {
+		if n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] && v.held(n).None() {
 			all = append(all, loaded{v.on.On(n.ID).Online.CPU, lent[likenessOf(n)], n})
 		}
 	}
@@ -211,14 +214,14 @@ func (v *fleetView) byFewestPods() []*fleet.Node {
 
 // held says why a machine is not offered now; empty where it is. One whose node agent is silent would never be reported clean, and keep others from
 // going meanwhile. For a machine that never had one the controller decides, as long as the whole machine goes.
-func (v *fleetView) held(n *fleet.Node) string {
+func (v *fleetView) held(n *fleet.Node) reason.Reason {
 	if !n.AgentAlive && n.AgentKnown {
-		return "its node agent shows no life: nobody would report it clean"
+		return reason.Of(reason.AgentNeverClean)
 	}
 	if n.Leaving != "" {
-		return "it is about to leave: " + n.Leaving
+		return reason.Of(reason.AboutToLeave, n.Leaving)
 	}
-	if by := v.stay[n.ID]; by != "" {
+	if by := v.stay[n.ID]; !by.None() {
 		return by
 	}
 	return resting(n, v.s.At)
@@ -229,7 +232,7 @@ func (v *fleetView) heldBack() []Pinned {
 	var out []Pinned
 	for i := range v.s.Nodes {
 		if n := &v.s.Nodes[i]; n.Pool == v.pool.ID && n.Ready && !v.busy[n.ID] {
-			if by := v.held(n); by != "" {
+			if by := v.held(n); !by.None() {
 				out = append(out, Pinned{Node: n.Name, By: by})
 			}
 		}
@@ -249,52 +252,52 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 // allOf judges a machine, or what others of its sockets have left of it: every online pod on it must belong to a service whose own tide will
 // take that many pods away, and the service must neither crowd other machines by it nor lose a zone, unless fewer replicas stay than zones: scale-in
 // takes the last pod of a zone then, too. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
-func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin string) {
+func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin reason.Reason) {
 	leavers := map[fleet.ServiceID]int{}
 	for _, p := range v.on.On(n.ID).Pods {
 		switch {
 		case p.Own && !p.Deleting:
-			return c, fmt.Sprintf("pod %s is one of Springtide's own", p.Name)
+			return c, reason.Of(reason.OwnPod, p.Name)
 		case p.Class == fleet.PodSystem || p.Class == fleet.PodFiller || p.Deleting:
 			continue
 		case p.Class == fleet.PodOffline && len(v.parts[n.ID]) > 0:
 			continue // it works on the sockets that are lent
 		case p.Class != fleet.PodOnline || p.Service == "":
-			return c, fmt.Sprintf("pod %s is of no service that scales", p.Name)
+			return c, reason.Of(reason.NotScaled, p.Name)
 		}
 		if svc := v.s.Service(p.Service); svc == nil || !svc.Steerable {
-			return c, fmt.Sprintf("pod %s cannot be chosen by pod-deletion-cost", p.Name)
+			return c, reason.Of(reason.NotSteerable, p.Name)
 		}
 		leavers[p.Service]++
 	}
 	for _, svc := range sortedKeys(leavers) {
 		if k := leavers[svc]; k > drops[svc] {
-			return c, fmt.Sprintf("service %s keeps %d of its %d pods here", svc, k-max(drops[svc], 0), k)
+			return c, reason.Of(reason.ServiceKeeps, svc, k-max(drops[svc], 0), k)
 		}
 		h := v.hosts(svc)
 		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == leavers[svc] && occupied(zones) <= h.stay {
-			return c, fmt.Sprintf("service %s would leave zone %s", svc, n.Zone)
+			return c, reason.Of(reason.LeavesZone, svc, n.Zone)
 		}
 		if h.crowds(n.ID) {
-			return c, fmt.Sprintf("service %s would have more than %d of the %d pods that stay on one machine", svc, h.most, h.stay)
+			return c, reason.Of(reason.CrowdsMachines, svc, h.most, h.stay)
 		}
 	}
 	c = Candidate{
 		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: v.loses(n), Free: v.on.On(n.ID).Free().CPUAndMemory(), Leavers: leavers,
-		Why: fmt.Sprintf("%d online pods leave by scale-in", total(leavers)),
+		Why: reason.Of(reason.LeaveByScaleIn, total(leavers), reason.Reason{}),
 	}
 	if away := v.parts[n.ID]; len(away) > 0 {
 		if !n.AgentAlive {
-			return c, "sockets of it are lent, and no node agent is alive to say when the others are empty"
+			return c, reason.Of(reason.SocketsNotEmptied)
 		}
 		c.Kind, c.Free = fleet.KindSocket, fleet.Resources{} // nothing new of online lands there
 		c.Cells = slices.DeleteFunc(c.Cells, func(cell int) bool {
 			return slices.ContainsFunc(away, func(l *fleet.Loan) bool { return slices.Contains(l.Cells, cell) })
 		})
 		c.Capacity = n.CapacityOf(c.Cells)
-		c.Why += ", and what is left of the machine follows its other sockets"
+		c.Why = reason.Of(reason.LeaveByScaleIn, total(leavers), reason.Of(reason.FollowsSockets))
 	}
-	return c, ""
+	return c, pin
 }
 
 // sockets lists the sockets that could be lent of machines that stay, those first that leave least idle beside them: room that neither side
@@ -325,7 +328,7 @@ func (v *fleetView) oneSocket(n *fleet.Node) (Candidate, bool) {
 	used := v.on.On(n.ID).Asked()
 	return Candidate{
 		Node: n, Kind: fleet.KindSocket, Cells: away, Capacity: n.CapacityOf(away), Loses: n.Allocatable.Sub(used), Free: v.on.On(n.ID).Free().CPUAndMemory(),
-		Why: fmt.Sprintf("its online pods (%s) fit the other sockets (%s)", used, kept),
+		Why: reason.Of(reason.FitsSockets, used, kept),
 	}, used.Fits(kept)
 }
 

@@ -419,7 +419,7 @@ func TestSocketsNeedAnAgent(t *testing.T) {
 	ask := lendAsk(s, 1000, nil)
 	ask.Pins = 1
 	take, pinned := Lendable(s, ask)
-	if len(take) != 0 || len(pinned) != 1 || !strings.Contains(pinned[0].By, "needs a node agent") {
+	if len(take) != 0 || len(pinned) != 1 || !strings.Contains(pinned[0].By.Text(), "needs a node agent") {
 		t.Errorf("lent %q, pinned %+v", names(take), pinned)
 	}
 }

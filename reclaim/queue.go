@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // lossUnit is the work below which a loss is none: six core-minutes.
@@ -41,12 +42,13 @@ func (g *group) member(key memberKey) {
 	g.members = append(g.members, memberPods{key, 1})
 }
 
-// gangs says how many gangs break.
-func (g *group) gangs() string {
-	if g.broken == 0 {
-		return ""
+// costs is what its leaving costs offline.
+func (g *group) costs() reason.Reason {
+	lost := fmt.Sprintf("%.1f", g.lost.Hours())
+	if g.broken > 0 {
+		return reason.Of(reason.GangsGiveWay, len(g.jobs), g.priority, g.broken, lost)
 	}
-	return fmt.Sprintf(" (%d below their minimum)", g.broken)
+	return reason.Of(reason.GiveWay, len(g.jobs), g.priority, lost)
 }
 
 // Standing is one machine whose loans may be recalled.

@@ -1,10 +1,10 @@
 package reclaim
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Rests are how long machines rest: Least after a loan that was turned back, twice as long after each further one, Most at most.
@@ -33,15 +33,15 @@ func (r Rests) After(was fleet.Rest, l *fleet.Loan, term time.Duration) fleet.Re
 	return fleet.Rest{Turns: was.Turns + 1, Until: over.Add(rest)}
 }
 
-// resting says why a machine is not offered now; empty where it is.
-func resting(n *fleet.Node, now time.Time) string {
+// resting says why a machine is not offered now; none where it is.
+func resting(n *fleet.Node, now time.Time) reason.Reason {
 	rest := &n.Share.Rest
 	if !rest.Until.After(now) {
-		return ""
+		return reason.Reason{}
 	}
-	why := "its last loan is just over"
+	why := reason.Of(reason.JustOver)
 	if rest.Turns > 0 {
-		why = fmt.Sprintf("loans of it that were turned back, one after another: %d", rest.Turns)
+		why = reason.Of(reason.TurnedBack, rest.Turns)
 	}
-	return fmt.Sprintf("it rests until %s: %s", rest.Until.UTC().Format(time.RFC3339), why)
+	return reason.Of(reason.RestsUntil, rest.Until.UTC().Format(time.RFC3339), why)
 }

@@ -69,7 +69,7 @@ func newScript(*testing.T) scripttest.Script {
 			a.Due, a.Emergency = t0.Add(f.Duration(2)), f.Has(3)
 			take, short := Choose(s, a, opts)
 			for _, r := range take {
-				_, why, _ := strings.Cut(r.Why, " give way")
+				_, why, _ := strings.Cut(r.Why.Text(), " give way")
 				broken, _, _ := strings.Cut(why, ",")
 				fmt.Fprintf(&b, "recall %s: notice in %v, evictions in %v, clean in %v; %v of core-time lost by %v%s\n", r.Loan, r.NoticeAt.Sub(t0), r.Deadline.Sub(t0),
 					r.Due.Sub(t0), r.WorkLost, r.Jobs, broken)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Ask is capacity that is wanted home.
@@ -18,7 +19,7 @@ type Ask struct {
 	Emergency bool
 	// Claimant is the service whose pods wait for it; empty where no one service does.
 	Claimant fleet.ServiceID
-	Why      string
+	Why      reason.Reason
 }
 
 // Helps reports whether room has anything of what is short. Every machine has CPU and memory; for want of GPUs alone, one that has none is of
@@ -42,5 +43,5 @@ type Recall struct {
 	NoticeAt, Deadline, Due time.Time
 	// MayWait says that what was chosen before it covers all but what is asked for later.
 	MayWait bool
-	Why     string
+	Why     reason.Reason
 }

@@ -42,7 +42,7 @@ func (c *controller) breaks(format string, args ...any) {
 // checkPlan: one function resolves what the planner's passes propose for a loan, and knows each pair that they propose.
 func (c *controller) checkPlan(p *planner.Plan) {
 	for _, w := range p.Unresolved() {
-		c.breaks("the planner withholds from itself, for %s, %s: %s (%s)", w.Subject, w.Action, w.By, w.Why.Message)
+		c.breaks("the planner withholds from itself, for %s, %s: %s (%s)", w.Subject, w.Action, w.By, w.Why)
 	}
 }
 

@@ -74,12 +74,12 @@ func cycle(revision int) *loop.Record {
 func busy(revision, from, to int) *loop.Record {
 	r := cycle(revision)
 	r.Plan.Targets[0].Current, r.Plan.Targets[0].Replicas = int32(from), int32(to)
-	r.Plan.Raises = []planner.Scale{{Service: "shop/cart", From: int32(from), To: int32(to), Why: planner.Why{Reason: "Forecast", Message: "the tide rises"}}}
+	r.Plan.Raises = []planner.Scale{{Service: "shop/cart", From: int32(from), To: int32(to), Why: reason.Of(reason.Sized, "the tide rises", reason.Reason{})}}
 	before := fleet.Loan{ID: "node-17", NodeName: "node-17", Phase: fleet.Lent}
 	after := before
 	after.Phase = fleet.Noticed
 	r.Plan.Moves = []planner.Move{{Kind: planner.MoveRecall, Before: before, After: after, Node: "node-17",
-		Why: planner.Why{Reason: "Flood", Message: "4 sockets are needed by 18:00"}}}
+		Why: reason.Of(reason.Flood, reason.Said("4 sockets are needed by 18:00"), reason.Reason{})}}
 	r.Receipt.Results = []loop.Result{
 		{Action: "Move", Subject: "node-17", Outcome: loop.Done},
 		{Action: "Scale", Subject: "shop/cart", Outcome: loop.Stale, Message: "the replicas changed"},
@@ -162,7 +162,7 @@ func testJournal(t *testing.T, w world) {
 		t.Errorf("the last cycle of an empty journal: %s, %v", at, err)
 	}
 	observed := cycle(4)
-	observed.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/pay"}, Action: "scale 9 -> 4", By: reason.Of(reason.ModeObserve), Why: planner.Why{Message: "the ebb"}}}
+	observed.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/pay"}, Action: "scale 9 -> 4", By: reason.Of(reason.ModeObserve), Why: reason.Said("the ebb")}}
 	held := cycle(5)
 	held.Plan.Targets[0].Held = "stale metrics"
 	appendAll(t, s, cycle(1), busy(2, 31, 40), cycle(3), observed, held)
@@ -178,7 +178,7 @@ func testJournal(t *testing.T, w world) {
 		{KindService, "shop/cart", []Event{
 			line(held, KindService, "shop/cart", "Size 31", "stale metrics", "load 5 fits into 31 replicas", ""),
 			line(cycle(3), KindService, "shop/cart", "Size 31", "", "load 3 fits into 31 replicas", ""),
-			line(busy(2, 31, 40), KindService, "shop/cart", "Scale 31 -> 40", "Forecast", "the tide rises; the replicas changed", "Stale"),
+			line(busy(2, 31, 40), KindService, "shop/cart", "Scale 31 -> 40", "Sized", "the tide rises; the replicas changed", "Stale"),
 			line(busy(2, 31, 40), KindService, "shop/cart", "Size 40", "", "load 2 fits into 31 replicas", ""),
 			line(cycle(1), KindService, "shop/cart", "Size 31", "", "load 1 fits into 31 replicas", ""),
 		}},

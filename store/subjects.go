@@ -59,7 +59,7 @@ func subjectsOf(r *loop.Record) []subject {
 		if kind == planner.SubjectRequests {
 			kind = planner.SubjectService
 		}
-		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action, w.By.Text(), w.Why.Message, OutcomeWithheld})
+		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action, w.By.Text(), w.Why.Text(), OutcomeWithheld})
 	}
 	return x.lines
 }
@@ -71,13 +71,13 @@ var indexed = []string{KindService, KindLoan, KindNode, KindJob, KindHPA}
 func (x *indexer) action(a planner.Action) {
 	key, why := planner.KeyOf(a), a.ActionWhy()
 	res := x.results[key]
-	message := why.Message
+	message := why.Text()
 	if res.Message != "" {
 		message = strings.TrimPrefix(message+"; "+res.Message, "; ")
 	}
 	for _, s := range a.Subjects() {
 		if slices.Contains(indexed, string(s.Kind)) {
-			x.lines = append(x.lines, subject{string(s.Kind), s.Name, a.Summary(), why.Reason, message, string(res.Outcome)})
+			x.lines = append(x.lines, subject{string(s.Kind), s.Name, a.Summary(), string(why.Code), message, string(res.Outcome)})
 		}
 	}
 }

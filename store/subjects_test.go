@@ -28,7 +28,7 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		Fillers:   []planner.Filler{{Name: "f", Node: "n1", Loan: "l1", Purpose: "KeptSocket"}},
 		Marks:     []planner.Mark{{Node: "n1"}},
 		Raises:    []planner.Scale{{Service: "shop/pay", From: 3, To: 4}},
-		Resizes:   []planner.Resize{{Service: "shop/pay", By: fleet.RequestsRecreate, Why: planner.Why{Reason: "Advice", Message: "it uses less"}}},
+		Resizes:   []planner.Resize{{Service: "shop/pay", By: fleet.RequestsRecreate, Why: reason.Of(reason.OutOfBounds, "3.5", "less", "more")}},
 		Withheld: []planner.Withheld{
 			{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"}, Action: "resize", By: reason.Of(reason.ModeObserve)},
 			{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 2 -> 3", By: reason.Of(reason.Frozen, "a change")},
@@ -56,7 +56,7 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		{KindJob, "train/bert", "Scale worker 2 -> 1", "", "", "Done"},
 		{KindNode, "n1", "Mark", "", "", "Done"},
 		{KindService, "shop/pay", "Scale 3 -> 4", "", "", "Done"},
-		{KindService, "shop/pay", p.Resizes[0].Summary(), "Advice", "it uses less", "Done"},
+		{KindService, "shop/pay", p.Resizes[0].Summary(), "OutOfBounds", "3.5 days of usage ask for less a replica; it requests more", "Done"},
 		{KindService, "shop/cart", "resize", "mode Observe", "", OutcomeWithheld},
 		{KindService, "shop/cart", "scale 2 -> 3", "freeze: a change", "", OutcomeWithheld},
 	} {

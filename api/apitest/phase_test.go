@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/validate/offline"
+	"github.com/springtide/springtide/reason"
 )
 
 // TestPhasesAreThoseOfTheMachine: the API server lets a loan go exactly where the phase machine can take it, for every pair of phases. That a machine is
@@ -55,12 +56,12 @@ func reachable(p fleet.Phase) (out []fleet.Phase, gone fleet.Phase) {
 	clean := &fleet.ShareParcel{Clean: true, CleanEpoch: 1, CleanAt: now}
 	for _, step := range []func() (fleet.Loan, error){
 		func() (fleet.Loan, error) { return l.Lend(now, clean) },
-		func() (fleet.Loan, error) { return l.Cancel(now, "") },
-		func() (fleet.Loan, error) { return l.Recall(now, now, now, "") },
-		func() (fleet.Loan, error) { return l.TurnBack(now, "") },
+		func() (fleet.Loan, error) { return l.Cancel(now, reason.Reason{}) },
+		func() (fleet.Loan, error) { return l.Recall(now, now, now, reason.Reason{}) },
+		func() (fleet.Loan, error) { return l.TurnBack(now, reason.Reason{}) },
 		func() (fleet.Loan, error) { return l.Drain(now, true) },
-		func() (fleet.Loan, error) { return l.Fence(now, "") },
-		func() (fleet.Loan, error) { return l.WriteOff(now, "") },
+		func() (fleet.Loan, error) { return l.Fence(now, reason.Reason{}) },
+		func() (fleet.Loan, error) { return l.WriteOff(now, reason.Reason{}) },
 		func() (fleet.Loan, error) { return l.Return(now, clean) },
 	} {
 		if after, err := step(); err == nil {

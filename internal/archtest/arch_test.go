@@ -36,6 +36,7 @@ var levels = map[string]int{
 // one way: the types (api/v1alpha1) and the manifests (deploy) import nothing of ours, the validation imports them, and the
 // configuration's file (api/config) imports the validation.
 var sameLevel = map[string][]string{
+	"fleet":             {"reason"},
 	"portrait":          {"forecast/model"}, // a portrait keeps what the models learned, and they know nothing of it
 	"internal/loop":     {"internal/loop/protocol"},
 	"internal/kube":     {"api/v1alpha1", "internal/validate", "internal/clock"},

@@ -198,7 +198,7 @@ func loanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alp
 	}
 	s.FirstNotice, s.LentTime, s.CleanTime = stamp(l.FirstNotice), stamp(l.LentAt), stamp(l.CleanAt)
 	s.VanishedNodeUID = string(l.Vanished)
-	s.Reason = v1alpha1.Clip(l.Reason, v1alpha1.MaxReasonLength)
+	s.Reason = v1alpha1.Clip(l.Reason.Text(), v1alpha1.MaxReasonLength)
 	if was.Phase != s.Phase || was.Epoch != s.Epoch {
 		history := append(slices.Clone(was.History), v1alpha1.PhaseChange{Phase: s.Phase, Epoch: s.Epoch, Time: *s.Since})
 		s.History = v1alpha1.KeepNewest(history, v1alpha1.MaxLoanHistory)

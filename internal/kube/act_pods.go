@@ -143,7 +143,7 @@ func (a *applier) fillerPod(f *planner.Filler, home fleet.PoolID) *corev1.Pod {
 	user := int64(65535) // pause's own
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.c.o.Namespace, Name: f.Name, Labels: labels,
-			Annotations: map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch), annotationPurpose: f.Purpose,
+			Annotations: map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch), annotationPurpose: string(f.Purpose),
 				annotationLoan: string(f.Loan)}},
 		Spec: corev1.PodSpec{
 			PriorityClassName:             fillerPriorityClass,

@@ -30,6 +30,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // writes records every call that changes something, in order, as "verb resource/subresource name".
@@ -272,7 +273,7 @@ func lending(more ...metav1.Object) []metav1.Object {
 
 func beginOn(name string, cells ...int) planner.Move {
 	l := fleet.Loan{ID: fleet.LoanID(name), Node: fleet.NodeID(uidOf("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: cells,
-		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(t0, "ebb")
+		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(t0, reason.Said("ebb"))
 	return planner.Move{Kind: planner.MoveBegin, Before: l, After: l, Node: "n1"}
 }
 
@@ -343,7 +344,7 @@ func TestApplyNodeGone(t *testing.T) {
 		t.Fatalf("result = %+v", rs[0])
 	}
 	gone := *w.snapshot(t).Loan("l")
-	if gone.Phase != fleet.Returned || gone.Reason != "the node is gone" {
+	if gone.Phase != fleet.Returned || gone.Reason.Text() != "the node is gone" {
 		t.Errorf("loan = %+v", gone)
 	}
 	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: gone, After: gone}}}); rs[0].Outcome != loop.Done {
@@ -375,7 +376,7 @@ func TestCancelOfALoanWithoutItsParcel(t *testing.T) {
 	w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, true, 0), loan("late", "n1", "Emptying", 1, 0))...)
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("late")
-	after, err := before.Cancel(t0, "its parcel is in loan l")
+	after, err := before.Cancel(t0, reason.Said("its parcel is in loan l"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -948,7 +949,7 @@ func TestMarkPatch(t *testing.T) {
 
 func TestLoanStatusKeepsABoundedHistory(t *testing.T) {
 	var s v1alpha1.LoanStatus
-	l := fleet.Loan{ID: "l"}.Begin(t0, "ebb")
+	l := fleet.Loan{ID: "l"}.Begin(t0, reason.Said("ebb"))
 	for i := range 3 * v1alpha1.MaxLoanHistory {
 		l.Epoch = int64(i + 1)
 		s = loanStatus(s, &l, 7)

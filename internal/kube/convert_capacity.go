@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/validate"
+	"github.com/springtide/springtide/reason"
 )
 
 // poolFacts is a CapacityPool.
@@ -224,7 +225,7 @@ func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 		Phase: orText(s.Phase, fleet.Emptying), Epoch: facts.Epoch(s.Epoch), LeaderEpoch: s.LeaderEpoch,
 		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), ExpectedUntil: timeOf(s.ExpectedUntil), Deadline: timeOf(s.Deadline), KillAt: timeOf(s.KillTime),
 		FirstNotice: timeOf(s.FirstNotice), LentAt: timeOf(s.LentTime), CleanAt: timeOf(s.CleanTime),
-		Vanished: fleet.NodeID(s.VanishedNodeUID), Claimant: fleet.ServiceID(s.Claimant), Reason: s.Reason, Version: a.ResourceVersion, Asked: a.Annotations[v1alpha1.AnnotationRecall],
+		Vanished: fleet.NodeID(s.VanishedNodeUID), Claimant: fleet.ServiceID(s.Claimant), Reason: reason.Said(s.Reason), Version: a.ResourceVersion, Asked: a.Annotations[v1alpha1.AnnotationRecall],
 	}
 	if l.Since.IsZero() {
 		l.Since = l.Created

@@ -68,10 +68,10 @@ func (c *Cluster) tell(r *loop.Report) {
 }
 
 // tellTaken tells a pod that it was taken from its machine, and why, or that it could not be.
-func (c *Cluster) tellTaken(pod planner.PodRef, why planner.Why, o loop.Result, kind, taken, failed string) {
+func (c *Cluster) tellTaken(pod planner.PodRef, why reason.Reason, o loop.Result, kind, taken, failed string) {
 	switch o.Outcome {
 	case loop.Done:
-		c.events.Event(podReference(pod), kind, taken, why.Message)
+		c.events.Event(podReference(pod), kind, taken, why.Text())
 	case loop.Failed:
 		c.events.Event(podReference(pod), corev1.EventTypeWarning, failed, o.Message)
 	}
@@ -100,7 +100,7 @@ func (c *Cluster) tellScales(r *loop.Report, done map[planner.Key]loop.Result) {
 			}
 			switch o := done[planner.KeyOf(s)]; o.Outcome {
 			case loop.Done:
-				c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventScaled, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Message)
+				c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventScaled, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Text())
 			case loop.Failed:
 				c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventScaleFailed, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
 			}
@@ -113,7 +113,7 @@ func (c *Cluster) tellStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStayed, u.Why.Message)
+			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStayed, u.Why.Text())
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (c *Cluster) tellGiveBacks(r *loop.Report, done map[planner.Key]loop.Result
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
 		switch o := done[planner.KeyOf(g)]; o.Outcome {
 		case loop.Done:
-			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventGivenBack, "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Message)
+			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventGivenBack, "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Text())
 		case loop.Failed:
 			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventGiveBackFailed, o.Message)
 		}
@@ -155,9 +155,9 @@ func (c *Cluster) tellMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventMoveFailed, "%s: %s", m.Kind, o.Message)
 		case o.Outcome != loop.Done:
 		case m.Kind == planner.MoveFence, m.Kind == planner.MoveWriteOff, m.Kind == planner.MoveRepair, m.Kind == planner.MoveNodeGone, m.Kind == planner.MoveAdopt:
-			c.events.Event(ref, corev1.EventTypeWarning, string(m.Kind), m.Why.Message)
+			c.events.Event(ref, corev1.EventTypeWarning, string(m.Kind), m.Why.Text())
 		default:
-			c.events.Eventf(ref, corev1.EventTypeNormal, string(m.Kind), "machine %s is %s at epoch %d: %s", m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Message)
+			c.events.Eventf(ref, corev1.EventTypeNormal, string(m.Kind), "machine %s is %s at epoch %d: %s", m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Text())
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		if ref == nil || !c.reporter.news("would "+id, w.Action) {
 			continue
 		}
-		c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventWouldScale, "%s, held by %s: %s", w.Action, w.By, w.Why.Message)
+		c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventWouldScale, "%s, held by %s: %s", w.Action, w.By, w.Why.Text())
 	}
 	c.tellGangs(r)
 	c.tellBottlenecks(r)
@@ -225,15 +225,15 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 func (c *Cluster) tellStrays(r *loop.Report) {
 	for i := range r.Plan.Strays {
 		x := &r.Plan.Strays[i]
-		if !c.reporter.news("stray "+string(x.ID), x.Why.Reason+" "+x.Held.Text()) {
+		if !c.reporter.news("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
 			continue
 		}
-		text := x.Why.Message
+		text := x.Why.Text()
 		if !x.Held.None() {
 			text += "; nothing is done about it yet: " + x.Held.Text()
 		}
 		ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: x.Node, UID: types.UID(x.ID)}
-		if x.Why.Reason == planner.ReasonLoanGone {
+		if x.Why.Code == reason.LoanGone {
 			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventLoanGone, text)
 		} else {
 			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStrayPods, text)

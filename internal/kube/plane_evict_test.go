@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // counted counts the requests for evictions by pod. It says Retry-After in each refusal, as the API server does with 10 seconds while it still
@@ -60,7 +61,7 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 	svc := p.app(t, "app-"+id, 2, "Scale")
 	m := p.machineOf(t, id, "web")
 	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
-		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb"), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), reason.Said("ebb")), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
 	p.reportClean(t, m.Name, 1)
 	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
 	p.guard(t, id)
@@ -83,7 +84,7 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 	}
 	until(t, "the offline pods", func() bool { x := find(p.snapshot(t), plan.Evictions[many-1].Pod.ID); return x != nil && x.Ready })
 	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.Recall(time.Now(), time.Now().Add(16*time.Second), time.Now().Add(time.Hour), "flood")
+		return l.Recall(time.Now(), time.Now().Add(16*time.Second), time.Now().Add(time.Hour), reason.Said("flood"))
 	})
 	until(t, "the deadline", func() bool { return !p.snapshot(t).At.Before(p.snapshot(t).Loan(l.ID).Deadline) })
 	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), false) })
@@ -118,7 +119,7 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 	id := rand.String(5)
 	m := p.machineOf(t, id, "web")
 	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
-		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb"), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), reason.Said("ebb")), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
 	p.reportClean(t, m.Name, 1)
 	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
 	none := intstr.FromInt32(0)
@@ -169,7 +170,7 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 	}
 	until(t, "the offline pods", func() bool { x := find(p.snapshot(t), refs["by-rights-"+id].ID); return x != nil && x.Ready })
 	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.Recall(time.Now(), time.Now().Add(16*time.Second), time.Now().Add(time.Hour), "flood")
+		return l.Recall(time.Now(), time.Now().Add(16*time.Second), time.Now().Add(time.Hour), reason.Said("flood"))
 	})
 	until(t, "the deadline", func() bool { return !p.snapshot(t).At.Before(p.snapshot(t).Loan(l.ID).Deadline) })
 	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), false) })

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // cycle plans from what the watches show and carries out what the plan says of one machine.
@@ -51,7 +52,7 @@ func (p *plane) taken(t *testing.T, id string, phase fleet.Phase) (fleet.Node, *
 	t.Helper()
 	m := p.machineOf(t, id, "web")
 	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
-		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb"), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
+		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), reason.Said("ebb")), fleet.NodeMarks{HolderTaint: true, KeepNode: true})
 	steps := []struct {
 		to   fleet.Phase
 		kind planner.MoveKind
@@ -59,7 +60,7 @@ func (p *plane) taken(t *testing.T, id string, phase fleet.Phase) (fleet.Node, *
 	}{
 		{fleet.Lent, planner.MoveLend, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) }},
 		{fleet.Noticed, planner.MoveRecall, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-			return l.Recall(time.Now(), time.Now().Add(30*time.Second), time.Now().Add(time.Minute), "flood")
+			return l.Recall(time.Now(), time.Now().Add(30*time.Second), time.Now().Add(time.Minute), reason.Said("flood"))
 		}},
 		{fleet.Draining, planner.MoveDrain, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), true) }},
 		{fleet.Returned, planner.MoveReturn, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Return(time.Now(), e) }},

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -72,7 +73,7 @@ func TestPlaneLadder(t *testing.T) {
 	m := p.machineOf(t, id, "web")
 	tainted := fleet.NodeMarks{HolderTaint: true, KeepNode: true}
 	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
-		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb"), tainted)
+		From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), reason.Said("ebb")), tainted)
 	p.reportClean(t, m.Name, 1)
 	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
 	pod := p.offlinePod(t, id, m.Name)
@@ -81,7 +82,7 @@ func TestPlaneLadder(t *testing.T) {
 	}
 	due := time.Now().Add(time.Hour)
 	noticed := p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.Recall(time.Now(), time.Now().Add(16*time.Second), due, "flood")
+		return l.Recall(time.Now(), time.Now().Add(16*time.Second), due, reason.Said("flood"))
 	})
 	ref := planner.PodRef{Name: fleet.Name{Namespace: "default", Name: pod.Name}, ID: fleet.UID(pod.UID)}
 	p.must(t, planner.Plan{Notices: []planner.Notice{{Pod: ref, Loan: l.ID, Epoch: noticed.Epoch, Deadline: noticed.Deadline}}})
@@ -110,12 +111,14 @@ func TestPlaneLadder(t *testing.T) {
 		t.Fatalf("cut off before the loan said so: %+v", r.Results)
 	}
 	time.Sleep(time.Until(noticed.Deadline)) // the fence ends whatever is there, so it waits for the announced deadline
-	p.step(t, planner.MoveFence, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Fence(time.Now(), "not clean") })
+	p.step(t, planner.MoveFence, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
+		return l.Fence(time.Now(), reason.Said("not clean"))
+	})
 	fenced := tainted
 	fenced.Fence = fleet.FenceExecute
 	p.marks(t, m, fenced)
 	p.step(t, planner.MoveWriteOff, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.WriteOff(time.Now(), "not clean")
+		return l.WriteOff(time.Now(), reason.Said("not clean"))
 	})
 	if r := p.apply(t, planner.Plan{Marks: []planner.Mark{{Node: m.Name, ID: m.ID, Want: tainted}}}); r.Count(loop.Stale) != 1 {
 		t.Fatalf("the fence goes though the parcel is written off: %+v", r.Results)
@@ -138,7 +141,7 @@ func TestPlaneBorrow(t *testing.T) {
 	pod := p.offlinePod(t, id, m.Name)
 	ref := planner.PodRef{Name: fleet.Name{Namespace: "default", Name: pod.Name}, ID: fleet.UID(pod.UID)}
 	l := p.begin(t, fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: m.ID, NodeName: m.Name, Kind: fleet.KindNode, Cells: []int{0}, Capacity: m.Allocatable,
-		From: fleet.PoolID("batch-" + id), To: fleet.PoolID("web-" + id)}.Invite(time.Now(), time.Now().Add(time.Minute), time.Now().Add(time.Hour), "flood"),
+		From: fleet.PoolID("batch-" + id), To: fleet.PoolID("web-" + id)}.Invite(time.Now(), time.Now().Add(time.Minute), time.Now().Add(time.Hour), reason.Said("flood")),
 		fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true})
 	if l.Deadline.IsZero() || l.Due.IsZero() {
 		t.Fatalf("the notice is not in the loan: %+v", l)
@@ -156,7 +159,7 @@ func TestPlaneBorrow(t *testing.T) {
 	p.step(t, planner.MoveLend, l.ID, func(l fleet.Loan, e *fleet.ShareParcel) (fleet.Loan, error) { return l.Lend(time.Now(), e) })
 	p.marks(t, m, fleet.NodeMarks{HomeLabel: true, KeepNode: true})
 	p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.Recall(time.Now(), time.Now().Add(reclaim.EmergencyNotice), l.Due, "ebb")
+		return l.Recall(time.Now(), time.Now().Add(reclaim.EmergencyNotice), l.Due, reason.Said("ebb"))
 	})
 	p.marks(t, m, fleet.NodeMarks{HolderTaint: true, HomeLabel: true, KeepNode: true})
 	p.step(t, planner.MoveDrain, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) { return l.Drain(time.Now(), true) })

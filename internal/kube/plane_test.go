@@ -32,6 +32,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // These tests run against a real API server, controller-manager and scheduler: `make plane` starts one and ends it. While they are written,
@@ -222,7 +223,7 @@ func TestPlaneLoan(t *testing.T) {
 
 	// Begin, and mark.
 	begun := fleet.Loan{ID: fleet.LoanID("loan-" + id), Node: machine.ID, NodeName: machine.Name, Kind: fleet.KindNode, Cells: []int{0},
-		Capacity: machine.Allocatable, From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), "ebb")
+		Capacity: machine.Allocatable, From: fleet.PoolID("web-" + id), To: fleet.PoolID("batch-" + id)}.Begin(time.Now(), reason.Said("ebb"))
 	p.must(t, planner.Plan{
 		Moves: []planner.Move{{Kind: planner.MoveBegin, Before: begun, After: begun, Node: machine.Name}},
 		Marks: []planner.Mark{{Node: machine.Name, ID: machine.ID, Want: fleet.NodeMarks{HolderTaint: true, KeepNode: true}}},
@@ -258,7 +259,7 @@ func TestPlaneLoan(t *testing.T) {
 	offline := p.offlinePod(t, id, machine.Name)
 	deadline := time.Now().Add(time.Minute)
 	l = p.step(t, planner.MoveRecall, l.ID, func(l fleet.Loan, _ *fleet.ShareParcel) (fleet.Loan, error) {
-		return l.Recall(time.Now(), deadline, deadline.Add(time.Minute), "flood")
+		return l.Recall(time.Now(), deadline, deadline.Add(time.Minute), reason.Said("flood"))
 	})
 	ref := planner.PodRef{Name: fleet.Name{Namespace: "default", Name: offline.Name}, ID: fleet.UID(offline.UID)}
 	p.must(t, planner.Plan{Notices: []planner.Notice{{Pod: ref, Loan: l.ID, Epoch: l.Epoch, Deadline: l.Deadline}}})

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 func uidFrom(id fleet.UID) types.UID { return types.UID(id) }
@@ -74,7 +75,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		s.WrittenOff, s.Lost = int32(v.WrittenOff), apiAmounts(v.Lost)
 		s.Pinned = nil
 		for _, pin := range v.Pinned[:min(len(v.Pinned), v1alpha1.MaxPinnedNodes)] {
-			s.Pinned = append(s.Pinned, v1alpha1.PinnedNode{Node: pin.Node, By: v1alpha1.Clip(pin.By, v1alpha1.MaxNoteLength)})
+			s.Pinned = append(s.Pinned, v1alpha1.PinnedNode{Node: pin.Node, By: v1alpha1.Clip(pin.By.Text(), v1alpha1.MaxNoteLength)})
 		}
 	}
 	c := newConditions(o.Status.Conditions, w.now, o.Generation)
@@ -104,15 +105,15 @@ func accounted(c *conditions, strays []planner.Stray, p *fleet.Pool) {
 		return
 	}
 	x := &strays[first]
-	text := fmt.Sprintf("machines that are used without a loan: %d; first: %s", n, x.Why.Message)
+	text := fmt.Sprintf("machines that are used without a loan: %d; first: %s", n, x.Why.Text())
 	if !x.Held.None() {
 		text += "; nothing is done about it yet: " + x.Held.Text()
 	}
-	if x.Why.Reason == planner.ReasonLoanGone {
-		c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, planner.ReasonLoanGone, text)
+	if x.Why.Code == reason.LoanGone {
+		c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, string(reason.LoanGone), text)
 		return
 	}
-	c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, planner.ReasonStrayPods, text)
+	c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, string(reason.StrayPods), text)
 }
 
 // shutOf are the machines of a pool on which no online pod may land.
@@ -243,7 +244,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 	wants, resized := map[string]int32{}, map[string]bool{}
 	for i := range r.Plan.Jobs {
 		x := &r.Plan.Jobs[i]
-		reasons[x.Job] = x.Why.Message
+		reasons[x.Job] = x.Why.Text()
 		wants[x.Member()] = x.To
 		resized[x.Member()] = done[planner.KeyOf(x)].Outcome == loop.Done
 	}

@@ -46,7 +46,7 @@ func etaStatus(p *planner.Plan, id fleet.JobID) *v1alpha1.ETAStatus {
 	}
 	e := &p.ETAs[i]
 	return &v1alpha1.ETAStatus{Earliest: stamp(e.Earliest), Expected: stamp(e.Expected), Latest: stampUp(e.Latest), Members: int32(e.Members), Reason: e.Kind,
-		Why: v1alpha1.Clip(e.Why, v1alpha1.MaxNoteLength)}
+		Why: v1alpha1.Clip(e.Why.Text(), v1alpha1.MaxNoteLength)}
 }
 
 // etaGist is what of an ETA is worth a write of its own.
@@ -69,7 +69,7 @@ func gangCondition(c *conditions, g *planner.GangView) {
 	case g.Phase == fleet.GangWhole:
 		c.set(v1alpha1.ConditionGangWhole, metav1.ConditionTrue, string(g.Phase), "the minimum of every member runs")
 	default:
-		c.set(v1alpha1.ConditionGangWhole, metav1.ConditionFalse, string(g.Phase), g.Note)
+		c.set(v1alpha1.ConditionGangWhole, metav1.ConditionFalse, string(g.Phase), g.Note.Text())
 	}
 }
 
@@ -84,7 +84,7 @@ func (c *Cluster) tellGangs(r *loop.Report) {
 		}
 		gaveUp := ""
 		if g.Phase == fleet.GangBackedOff && g.Since.Equal(r.Plan.At) {
-			gaveUp = g.Note
+			gaveUp = g.Note.Text()
 		}
 		if c.reporter.news("gang "+string(g.Job), gaveUp) {
 			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, v1alpha1.EventGangRolledBack, gaveUp)

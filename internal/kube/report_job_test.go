@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // How a gang stands is told once, and a new leader reads it back: neither a restart nor a new leader gives it more time.
@@ -20,7 +21,7 @@ func TestReportGang(t *testing.T) {
 	back := fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(2 * time.Minute), Tries: 2, Ran: true}
 	gang := func(rep *loop.Report) {
 		rep.Plan.At = t0
-		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: back, Note: "its gang did not run"}}
+		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: back, Note: reason.Said("its gang did not run")}}
 	}
 	_, events := r.cycle(t, gang)
 	if diff := cmp.Diff([]string{"Warning GangRolledBack its gang did not run"}, events); diff != "" {
@@ -44,7 +45,7 @@ func TestReportGang(t *testing.T) {
 	if !slices.Contains(said(s.Conditions), "GangWhole=True/Whole") || s.Gang.Tries != 0 {
 		t.Errorf("%v, %+v", said(s.Conditions), s.Gang)
 	}
-	eta := planner.ETA{Job: "train/bert", Earliest: t0.Add(time.Hour), Expected: t0.Add(2 * time.Hour), Members: 4, Kind: planner.WaitsForTide, Why: "the ebb"}
+	eta := planner.ETA{Job: "train/bert", Earliest: t0.Add(time.Hour), Expected: t0.Add(2 * time.Hour), Members: 4, Kind: planner.WaitsForTide, Why: reason.Said("the ebb")}
 	written, _ := r.cycle(t, func(rep *loop.Report) { rep.Plan.ETAs = []planner.ETA{eta} })
 	s = object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
 	if e := s.ETA; len(written) != 1 || e == nil || !timeOf(e.Expected).Equal(eta.Expected) || e.Latest != nil || e.Members != 4 || e.Reason != "Tide" || e.Why != "the ebb" {

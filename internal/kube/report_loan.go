@@ -72,7 +72,7 @@ func cleanLoan(c *conditions, l *fleet.Loan, n *fleet.Node) {
 	case l.Phase == fleet.Cancelled:
 		c.set(kind, metav1.ConditionFalse, "Cancelled", "the parcel never left home")
 	case l.Phase == fleet.Returned:
-		c.set(kind, metav1.ConditionTrue, "Returned", l.Reason)
+		c.set(kind, metav1.ConditionTrue, "Returned", l.Reason.Text())
 	case n != nil && n.Share.Find(l.ID) != nil && n.Share.Find(l.ID).IsClean(l.Epoch):
 		c.set(kind, metav1.ConditionTrue, "Reported", fmt.Sprintf("the node side reported the cells empty for epoch %d", l.Epoch))
 	default:
@@ -85,11 +85,11 @@ func noticedLoan(c *conditions, l *fleet.Loan) {
 	const kind = v1alpha1.ConditionNoticed
 	switch {
 	case l.Phase == fleet.Emptying && !l.Deadline.IsZero():
-		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the lender's work has until %s to save itself: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
+		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the lender's work has until %s to save itself: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason.Text()))
 	case l.FirstNotice.IsZero():
 		c.set(kind, metav1.ConditionFalse, "NotRecalled", "no recall notice was sent")
 	case l.Phase == fleet.Noticed:
-		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the borrower has until %s to save its work: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason))
+		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the borrower has until %s to save its work: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason.Text()))
 	default:
 		c.set(kind, metav1.ConditionTrue, "NoticeOver", fmt.Sprintf("the notice of %s is over", l.FirstNotice.UTC().Format(time.RFC3339)))
 	}

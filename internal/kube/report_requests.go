@@ -85,7 +85,7 @@ func (c *Cluster) tellResizes(r *loop.Report, done map[planner.Key]loop.Result) 
 		}
 		switch o := done[planner.KeyOf(z)]; o.Outcome {
 		case loop.Done:
-			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventResized, "%s from %s to %s: %s", what, z.From, z.To, z.Why.Message)
+			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventResized, "%s from %s to %s: %s", what, z.From, z.To, z.Why.Text())
 		case loop.Failed:
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventResizeFailed, "%s from %s to %s: %s", what, z.From, z.To, o.Message)
 		}

@@ -132,14 +132,14 @@ func TestReportLeaversThatStayed(t *testing.T) {
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		for name, passed := range map[string]bool{"cart-a": true, "cart-b": false, "cart-c": true} {
 			u := planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: name}}, Passed: passed,
-				Why: planner.Why{Reason: "LeaverStayed", Message: name + " stays"}}
+				Why: reason.Of(reason.LeaverStayed, name, 3, reason.Reason{})}
 			rep.Plan.Unmarks = append(rep.Plan.Unmarks, u)
 			if name != "cart-c" {
 				rep.Receipt.Results = append(rep.Receipt.Results, loop.Result{Action: "Unmark", Subject: "shop/" + name, Outcome: loop.Done})
 			}
 		}
 	})
-	if diff := cmp.Diff([]string{"Warning LeaverStayed cart-a stays"}, events); diff != "" {
+	if diff := cmp.Diff([]string{"Warning LeaverStayed pod cart-a was marked to go by the scale-in to 3 replicas, and stays: another went in its place"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
@@ -149,7 +149,7 @@ func TestReportService(t *testing.T) {
 	peak := t0.Add(2 * time.Hour)
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Targets[0] = hpa.Target{Service: "shop/cart", Current: 3, Replicas: 5, Wanted: 70, Limited: hpa.LimitedMax, CapacityPerReplica: 10, DataFresh: true, Reason: "the tide rises"}
-		rep.Plan.Raises = []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", From: 3, To: 5, Why: planner.Why{Message: "the tide rises"}}}
+		rep.Plan.Raises = []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", From: 3, To: 5, Why: reason.Said("the tide rises")}}
 		rep.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Done}}
 		rep.Portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, StartUp: [3]time.Duration{20 * time.Second, 45 * time.Second, time.Minute},
 			Quality: portrait.Quality{Score: 0.804, Points: 900, Needed: 576, Gaps: 4, Note: "a gap on Monday"}}
@@ -530,7 +530,7 @@ func TestReportExpectedUntil(t *testing.T) {
 	if !lent.ExpectedUntil.Equal(until) || !lent.Due.Equal(until.Add(2*time.Minute)) {
 		t.Errorf("read back as %v", lent.ExpectedUntil)
 	}
-	noticed, err := lent.Recall(t0, t0.Add(time.Minute), t0.Add(time.Hour), "flood")
+	noticed, err := lent.Recall(t0, t0.Add(time.Minute), t0.Add(time.Hour), reason.Said("flood"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -579,7 +579,7 @@ func TestReportSaysTroublesOnce(t *testing.T) {
 		t.Errorf("the ordinary pace of scaling is no event: %v", quiet)
 	}
 	_, would := r.cycle(t, func(rep *loop.Report) {
-		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 3 -> 5", By: reason.Of(reason.ModeRecommend), Why: planner.Why{Message: "the tide rises"}}}
+		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 3 -> 5", By: reason.Of(reason.ModeRecommend), Why: reason.Said("the tide rises")}}
 	})
 	if diff := cmp.Diff([]string{"Normal WouldScale scale 3 -> 5, held by mode Recommend: the tide rises"}, would); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -633,12 +633,12 @@ func TestReportLoansAndJobs(t *testing.T) {
 		l := *rep.Snapshot.Loan("l")
 		after := l
 		after.Phase = fleet.Returned
-		rep.Plan.Moves = []planner.Move{{Kind: planner.MoveReturn, Before: l, After: after, Why: planner.Why{Message: "clean"}}}
+		rep.Plan.Moves = []planner.Move{{Kind: planner.MoveReturn, Before: l, After: after, Why: reason.Said("clean")}}
 		rep.Plan.Notices = []planner.Notice{{Pod: evict("bert-1").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(time.Minute)}}
 		e := evict("bert-0")
-		e.Why.Message = "n1 goes home"
+		e.Why = reason.Said("n1 goes home")
 		rep.Plan.Evictions = []planner.Eviction{e}
-		rep.Plan.Jobs = []planner.JobScale{{Job: "train/bert", Role: "worker", From: 2, To: 1, Why: planner.Why{Message: "1 stays"}}}
+		rep.Plan.Jobs = []planner.JobScale{{Job: "train/bert", Role: "worker", From: 2, To: 1, Why: reason.Said("1 stays")}}
 		rep.Receipt.Results = []loop.Result{{Action: "Move", Subject: "l", Outcome: loop.Done}, {Action: "Notice", Subject: "train/bert-1", Outcome: loop.Done}, {Action: "Evict", Subject: "train/bert-0", Outcome: loop.Done}}
 	})
 	want := []string{
@@ -666,7 +666,7 @@ func TestReportPool(t *testing.T) {
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Pools = []planner.PoolView{{Pool: "web", Requested: fleet.Resources{CPU: 5000}, LentCapacity: fleet.Resources{CPU: 64000},
 			Lent: map[fleet.ParcelKind]int{fleet.KindNode: 1}, Moving: map[fleet.ParcelKind]int{fleet.KindNode: 1},
-			Pinned: slices.Repeat([]planner.Pin{{Node: "n7", By: "pod shop/cart-a"}}, 50)}}
+			Pinned: slices.Repeat([]planner.Pin{{Node: "n7", By: reason.Said("pod shop/cart-a")}}, 50)}}
 	})
 	s := r.poolObject(t, "web").Status
 	if s.Nodes != 1 || s.Capacity.CPU.String() != "64" || s.LentNodes != 1 || s.Moving != 1 || len(s.Pinned) != v1alpha1.MaxPinnedNodes || s.Requested.CPU.String() != "5" {

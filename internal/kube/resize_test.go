@@ -148,7 +148,7 @@ func TestReportRecommendation(t *testing.T) {
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
 		a := resizeCart(fleet.RequestsRecreate)
-		a.Why.Message = "3.5 days ask for it"
+		a.Why = reason.Said("3.5 days ask for it")
 		rep.Plan.Resizes = []planner.Resize{a}
 		rep.Receipt.Results = []loop.Result{{Action: planner.ActionResize, Subject: "shop/cart", Outcome: loop.Done}}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/reclaim"
 )
 
@@ -42,7 +43,7 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 	begins := t0.Add(at)
 	announce := func(t *testing.T, s *fleet.Snapshot) planner.Plan {
 		l := s.Loan("l")
-		after, err := l.Announce(begins.Add(reclaim.EmergencyNotice), "online pods wait for the room")
+		after, err := l.Announce(begins.Add(reclaim.EmergencyNotice), reason.Said("online pods wait for the room"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 	recall := func(notice time.Duration) func(t *testing.T, s *fleet.Snapshot) planner.Plan {
 		return func(t *testing.T, s *fleet.Snapshot) planner.Plan {
 			l := s.Loan("l")
-			after, err := l.Recall(begins, begins.Add(notice), begins.Add(by), "online asks for it")
+			after, err := l.Recall(begins, begins.Add(notice), begins.Add(by), reason.Said("online asks for it"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +63,7 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 	borrow := func(*testing.T, *fleet.Snapshot) planner.Plan {
 		l := fleet.Loan{ID: "l", Node: fleet.NodeID(uidOf("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: []int{0},
 			Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "batch", To: "web"}
-		l = l.Invite(begins, begins.Add(reclaim.EmergencyNotice), begins.Add(by), "online pods wait for room")
+		l = l.Invite(begins, begins.Add(reclaim.EmergencyNotice), begins.Add(by), reason.Said("online pods wait for room"))
 		return planner.Plan{Moves: []planner.Move{{Kind: planner.MoveBegin, Before: l, After: l, Node: "n1"}}}
 	}
 	lent := []metav1.Object{loan("l", "n1", "Lent", 3, 0), nodeShare("n1", "l", "batch", "", 3, false, 0), node("n1", inWeb)}
@@ -131,7 +132,7 @@ func TestApplyWhileTheAPIIsSlow(t *testing.T) {
 	s := w.snapshot(t)
 	for _, id := range []fleet.LoanID{"l", "l2"} {
 		l := s.Loan(id)
-		after, err := l.Announce(t0.Add(reclaim.EmergencyNotice), "online pods wait for the room")
+		after, err := l.Announce(t0.Add(reclaim.EmergencyNotice), reason.Said("online pods wait for the room"))
 		if err != nil {
 			t.Fatal(err)
 		}

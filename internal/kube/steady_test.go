@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // A quiet hour with lent machines: the reports of 60 cycles, in which the time passes and the capacity per replica is estimated a little
@@ -40,7 +41,7 @@ func TestAQuietHourWritesLittle(t *testing.T) {
 			// What the pool's services ask for sways by a fifth, and with it the machines that cannot be emptied.
 			k := minute / 10
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Requested: fleet.Resources{CPU: fleet.MilliCPU(100_000 + 20_000*(k%2))},
-				Pinned: []planner.Pin{{Node: fmt.Sprintf("n%d", k%3), By: fmt.Sprintf("service shop/cart keeps %d of its 5 pods here", k%3)}}}}
+				Pinned: []planner.Pin{{Node: fmt.Sprintf("n%d", k%3), By: reason.Of(reason.ServiceKeeps, "shop/cart", k%3, 5)}}}}
 		})
 		for _, line := range written {
 			if strings.Contains(line, "loans") || strings.Contains(line, "nodeshares") || strings.Contains(line, "nodes") {

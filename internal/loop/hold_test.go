@@ -46,7 +46,7 @@ func TestASourceThatDividesByAHundred(t *testing.T) {
 					break
 				}
 				for _, a := range r.Plan.Lowers {
-					t.Errorf("%s: %s scales in %d -> %d: %s", r.At, a.Service, a.From, a.To, a.Why.Message)
+					t.Errorf("%s: %s scales in %d -> %d: %s", r.At, a.Service, a.From, a.To, a.Why.Text())
 				}
 			}
 			if len(before) != o.Services {
@@ -98,7 +98,7 @@ func TestAnUnconfirmedFallScalesInSlowly(t *testing.T) {
 		}
 		for _, a := range r.Plan.Lowers {
 			if r.At.Before(fall.Add(time.Hour)) {
-				t.Errorf("%s: scaled in %d -> %d within the bound: %s", r.At, a.From, a.To, a.Why.Message)
+				t.Errorf("%s: scaled in %d -> %d within the bound: %s", r.At, a.From, a.To, a.Why.Text())
 			}
 			if a.From-a.To > max(1, (a.From+9)/10) {
 				t.Errorf("%s: %d -> %d at once", r.At, a.From, a.To)

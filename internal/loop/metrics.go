@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // Metrics are the numbers of the loop. Their labels are bounded: by the objects that exist, or by the enums of this code.
@@ -165,7 +166,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	}
 	late := map[string]bool{}
 	for i := range plan.Moves {
-		if x := &plan.Moves[i]; x.Kind == planner.MoveRecall && x.Why.Reason == planner.ReasonLateBind {
+		if x := &plan.Moves[i]; x.Kind == planner.MoveRecall && x.Why.Code == reason.LateBind {
 			late[string(x.Before.ID)] = true
 		}
 	}
@@ -209,16 +210,16 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 // unaccounted puts up how many machines of each pool are used without a loan.
 func (m *Metrics) unaccounted(p *page, s *fleet.Snapshot, plan *planner.Plan) {
 	type key struct {
-		pool   fleet.PoolID
-		reason string
+		pool fleet.PoolID
+		why  reason.Code
 	}
 	n := map[key]int{}
 	for i := range plan.Strays {
-		n[key{plan.Strays[i].Pool, plan.Strays[i].Why.Reason}]++
+		n[key{plan.Strays[i].Pool, plan.Strays[i].Why.Code}]++
 	}
 	for i := range s.Pools {
-		for _, reason := range [...]string{planner.ReasonLoanGone, planner.ReasonStrayPods} {
-			p.set(m.strays, float64(n[key{s.Pools[i].ID, reason}]), string(s.Pools[i].ID), reason)
+		for _, why := range [...]reason.Code{reason.LoanGone, reason.StrayPods} {
+			p.set(m.strays, float64(n[key{s.Pools[i].ID, why}]), string(s.Pools[i].ID), string(why))
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestAMetricThatDies(t *testing.T) {
 			for _, r := range w.Records {
 				for _, a := range r.Plan.Lowers {
 					if a.Service == "shop/svc-001" && r.At.After(died) {
-						t.Fatalf("%s: scaled in %d -> %d: %s", r.At, a.From, a.To, a.Why.Message)
+						t.Fatalf("%s: scaled in %d -> %d: %s", r.At, a.From, a.To, a.Why.Text())
 					}
 				}
 			}

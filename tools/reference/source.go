@@ -165,6 +165,11 @@ func (s *source) words(p *pkg, in *ast.FuncDecl, e ast.Expr) ([]word, error) {
 		}
 		return s.variable(p, in, e)
 	}
+	if code, ok := strings.CutPrefix(s.text(e), "string(reason."); ok {
+		if list := reasons(reason.Code(strings.TrimSuffix(code, ")"))); list[0].doc != "" {
+			return list, nil
+		}
+	}
 	if list := s.enumeration(s.text(e)); len(list) > 0 {
 		return list, nil
 	}

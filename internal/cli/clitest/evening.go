@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/store"
 )
 
@@ -35,7 +36,7 @@ func Evening(t *testing.T) (*fleet.Snapshot, string) {
 		t.Fatal(err)
 	}
 	record := &loop.Record{Revision: 12, At: now, LeaderEpoch: 7, Plan: &planner.Plan{Revision: 12, At: now,
-		Raises: []planner.Scale{{Service: "shop/cart", From: 31, To: 42, Why: planner.Why{Reason: "Forecast", Message: "peak at 12:30"}}}},
+		Raises: []planner.Scale{{Service: "shop/cart", From: 31, To: 42, Why: reason.Of(reason.Sized, "peak at 12:30", reason.Reason{})}}},
 		Receipt: &loop.Receipt{Revision: 12, Results: []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Done}}}}
 	if err := s.Append(ctx, record); err != nil {
 		t.Fatal(err)

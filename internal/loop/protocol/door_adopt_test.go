@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // orphanFacts is [doorFacts] after somebody deleted the loan.
@@ -18,7 +19,7 @@ func orphanFacts() *fleet.Snapshot {
 
 func adoption() planner.Move {
 	after := fleet.Loan{ID: "l2", Node: "u1", NodeName: "n1", Cells: []int{0}, Kind: fleet.KindNode, From: "web", To: "batch"}.
-		Adopt(doorTime, doorTime.Add(time.Minute), doorTime.Add(3*time.Minute), "loan l1 is gone")
+		Adopt(doorTime, doorTime.Add(time.Minute), doorTime.Add(3*time.Minute), reason.Said("loan l1 is gone"))
 	before := after
 	before.Phase, before.Epoch = "", 0
 	return planner.Move{Kind: planner.MoveAdopt, Before: before, After: after, Node: "n1"}

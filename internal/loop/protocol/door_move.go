@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 // CheckMove lets a move pass while the loan stands where the decision saw it, and the phase machine allows the same step from the fresh
@@ -51,11 +52,11 @@ func (d *Door) checkStep(m *planner.Move, l *fleet.Loan, entry *fleet.ShareParce
 			_, err = l.Lend(d.fresh.At, entry)
 		}
 	case planner.MoveCancel:
-		_, err = l.Cancel(d.fresh.At, "")
+		_, err = l.Cancel(d.fresh.At, reason.Reason{})
 	case planner.MoveRecall:
 		err = d.checkRecall(m, l)
 	case planner.MoveTurnBack:
-		_, err = l.TurnBack(d.fresh.At, "")
+		_, err = l.TurnBack(d.fresh.At, reason.Reason{})
 	case planner.MoveAnnounce:
 		err = d.checkAnnounce(m, l)
 	case planner.MoveDrain:
@@ -104,11 +105,11 @@ func (d *Door) checkForce(kind planner.MoveKind, l *fleet.Loan) error {
 	}
 	var err error
 	if kind == planner.MoveFence {
-		if _, err = l.Fence(d.fresh.At, ""); err == nil {
+		if _, err = l.Fence(d.fresh.At, reason.Reason{}); err == nil {
 			err = d.checkPatience(l)
 		}
 	} else {
-		_, err = l.WriteOff(d.fresh.At, "")
+		_, err = l.WriteOff(d.fresh.At, reason.Reason{})
 	}
 	return err
 }
@@ -250,7 +251,7 @@ func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
 	if left := m.After.Deadline.Sub(d.now()); left < leastNotice {
 		return fmt.Errorf("a notice of which %s are left is shorter than %s", left, leastNotice)
 	}
-	_, err := l.Recall(d.fresh.At, m.After.Deadline, m.After.Due, "")
+	_, err := l.Recall(d.fresh.At, m.After.Deadline, m.After.Due, reason.Reason{})
 	return err
 }
 
@@ -265,12 +266,12 @@ func (d *Door) checkAnnounce(m *planner.Move, l *fleet.Loan) error {
 	var err error
 	switch {
 	case to.After(l.Deadline):
-		_, err = l.AnnounceAgain(to, "")
+		_, err = l.AnnounceAgain(to, reason.Reason{})
 	case moves || l.Phase != fleet.Draining:
-		_, err = l.Announce(to, "")
+		_, err = l.Announce(to, reason.Reason{})
 	}
 	if err == nil && !m.After.KillAt.Equal(l.KillAt) {
-		_, err = l.AnnounceKill(d.fresh.At, m.After.KillAt, "")
+		_, err = l.AnnounceKill(d.fresh.At, m.After.KillAt, reason.Reason{})
 	}
 	return err
 }

@@ -9,11 +9,12 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/reason"
 )
 
 func TestDoorBegin(t *testing.T) {
 	begin := func() planner.Move {
-		l := fleet.Loan{ID: "l2", Node: "u2", NodeName: "n2", Cells: []int{0}, Kind: fleet.KindNode, From: "web", To: "batch"}.Begin(doorTime, "ebb")
+		l := fleet.Loan{ID: "l2", Node: "u2", NodeName: "n2", Cells: []int{0}, Kind: fleet.KindNode, From: "web", To: "batch"}.Begin(doorTime, reason.Said("ebb"))
 		return planner.Move{Kind: planner.MoveBegin, Before: l, After: l}
 	}
 	for _, c := range []struct {
@@ -115,7 +116,7 @@ func TestDoorBorrowed(t *testing.T) {
 	s = turned(fleet.Noticed, false)
 	expect(t, "open it while it goes back", judge(NewDoor(s).CheckMark(&planner.Mark{Node: "n1", ID: "u1", Want: fleet.NodeMarks{KeepNode: true}})), "the holder taint must stay")
 	invite := func(notice time.Duration) planner.Move {
-		l := fleet.Loan{ID: "l2", Node: "u1", NodeName: "n1", Cells: []int{0}, Kind: fleet.KindNode, From: "batch", To: "web"}.Invite(doorTime, doorTime.Add(notice), doorTime.Add(time.Hour), "flood")
+		l := fleet.Loan{ID: "l2", Node: "u1", NodeName: "n1", Cells: []int{0}, Kind: fleet.KindNode, From: "batch", To: "web"}.Invite(doorTime, doorTime.Add(notice), doorTime.Add(time.Hour), reason.Said("flood"))
 		return planner.Move{Kind: planner.MoveBegin, Before: l, After: l}
 	}
 	for notice, want := range map[time.Duration]string{time.Minute: "", 5 * time.Second: "less than 15s"} {
