@@ -1,4 +1,5 @@
-// Command reference writes the pages of docs/reference: every metric as it is registered, every event and every condition as the code sets it.
+// Command reference writes the pages of docs/reference: every metric as it is registered, every event and
+// every condition as the code sets it, and the table of reasons.
 // It runs in its own folder. Events and conditions are read from the source: an event or condition whose object or reason cannot be found there
 // is an error, so that the pages are complete.
 package main
@@ -49,7 +50,7 @@ func pages(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	out := map[string][]byte{}
-	for _, list := range []map[string]string{metrics, events, conditions} {
+	for _, list := range []map[string]string{metrics, events, conditions, reasonsPages()} {
 		for name, text := range list {
 			out["docs/reference/"+name+".md"] = []byte(text)
 		}
