@@ -160,7 +160,7 @@ func TestLinksLead(t *testing.T) {
 }
 
 // indexes are pages that list those of their name: conditions.md lists conditions-loan.md.
-var indexes = []string{"docs/cli.md", "docs/reference/metrics.md", "docs/reference/events.md", "docs/reference/conditions.md"}
+var indexes = []string{"docs/cli.md", "docs/reference/metrics.md", "docs/reference/events.md", "docs/reference/conditions.md", "docs/reference/reasons.md"}
 
 // TestEntranceLeadsToEveryPage: each page is linked exactly once from docs/README.md, the README.md of its folder, or the index of its name.
 func TestEntranceLeadsToEveryPage(t *testing.T) {

@@ -13,8 +13,8 @@ func TestExplainReadsTheJournal(t *testing.T) {
 	_, dsn := clitest.Evening(t)
 	got := newWorld(t).Run("explain", "service", "shop/cart", "--store", dsn)
 	_, decisions, found := strings.Cut(got, "\nDecisions\n")
-	want := "  TIME                   CYCLE   ACTION           OUTCOME   REASON     MESSAGE\n" +
-		"  2026-11-20 10:00:00Z   12      Scale 31 -> 42   Done      Forecast   peak at 12:30\n\n"
+	want := "  TIME                   CYCLE   ACTION           OUTCOME   REASON   MESSAGE\n" +
+		"  2026-11-20 10:00:00Z   12      Scale 31 -> 42   Done      Sized    peak at 12:30\n\n"
 	if !found || decisions != want {
 		t.Errorf("got:\n%s\nwant the decisions:\n%s", got, want)
 	}
