@@ -33,7 +33,7 @@ var thirdParty = map[string][]string{
 	"internal/run": {"github.com/prometheus/client_golang", "k8s.io/client-go/kubernetes", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},
 
 	"sim":   {"go.yaml.in/yaml/v3"},
-	"tools": {"github.com/prometheus/client_golang/prometheus", "golang.org/x/crypto/x509roots", "sigs.k8s.io/kustomize", "sigs.k8s.io/yaml"},
+	"tools": {"github.com/prometheus/client_golang/prometheus", "go.yaml.in/yaml/v3", "golang.org/x/crypto/x509roots", "sigs.k8s.io/kustomize", "sigs.k8s.io/yaml"},
 	"lab": {
 		"charm.land/lipgloss/v2", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/common", "github.com/prometheus/prometheus", "golang.org/x/term",
 		"k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers", "k8s.io/klog/v2", "sigs.k8s.io/kwok/kustomize", "sigs.k8s.io/yaml",
