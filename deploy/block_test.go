@@ -95,7 +95,7 @@ func TestNothingBlocks(t *testing.T) {
 	}
 }
 
-// What the judge refuses, and what it lets pass.
+// The judge refuses these, and lets those pass.
 func TestBlocksKnows(t *testing.T) {
 	policy := func(group, failure string) string {
 		return "kind: ValidatingAdmissionPolicy\nspec: {" + failure + " matchConstraints: {resourceRules: [{apiGroups: ['" + group + "']}]}}"

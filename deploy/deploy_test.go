@@ -311,7 +311,7 @@ func checkPriority(t *testing.T, objects []runtime.Object, d *appsv1.Deployment)
 	}
 }
 
-// checkLabels: the service, and whoever asks for the deployment's pods, finds them.
+// checkLabels: the service, and each selector of the deployment's pods, finds them.
 func checkLabels(t *testing.T, objects []runtime.Object, d *appsv1.Deployment) {
 	t.Helper()
 	pod := &d.Spec.Template

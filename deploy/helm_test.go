@@ -87,8 +87,8 @@ func installs(t *testing.T, o plane.Options, more ...string) {
 			return strings.HasPrefix(o, "CustomResourceDefinition ") || strings.HasPrefix(o, "Namespace ") && o != "Namespace "+system
 		})
 	})
-	// What belongs to the namespace, which Helm made by --create-namespace and never deletes; and what processes that were ended by this test
-	// leave: on a cluster the hook deletes the Leases.
+	// Objects of the namespace, which Helm made by --create-namespace and never deletes; and what processes that were
+	// ended by this test leave: on a cluster the hook deletes the Leases.
 	ofNamespace := []string{"Namespace " + system, "ConfigMap " + system + " kube-root-ca.crt", "ServiceAccount " + system + " default"}
 	for _, o := range planetest.Objects(t, core.Discovery(), dyn) {
 		kind, _, _ := strings.Cut(o, " ")

@@ -14,8 +14,9 @@ import (
 	"github.com/springtide/springtide/lab/plane"
 )
 
-// TestTheControllerAloneWritesWhereALoanStands: on a real API server nobody else writes the status of a Loan, an admin included, and everything else of a Loan,
-// and of other kinds, is as it was. The controller itself ends no loan from Lent or Noticed but one of a machine that vanished.
+// TestTheControllerAloneWritesWhereALoanStands: on a real API server no other account writes the status of a Loan, an
+// admin included, and everything else of a Loan, and of other kinds, is as it was. The controller itself ends no loan
+// from Lent or Noticed but one of a machine that vanished.
 func TestTheControllerAloneWritesWhereALoanStands(t *testing.T) {
 	p, _, admin := startWith(t, plane.Options{EmulatedVersion: "1.34"}, render(t))
 	ctx := t.Context()

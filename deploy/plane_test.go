@@ -161,7 +161,8 @@ func holderTolerations(p *corev1.Pod) int {
 	return n
 }
 
-// checkFence: no pod of an offline tenant tolerates the end of a recall, whatever it says that it is and whoever creates it.
+// checkFence: no pod of an offline tenant tolerates the end of a recall, whatever it says that it is and whichever
+// account creates it.
 func checkFence(t *testing.T, core, daemons kubernetes.Interface, daemon *corev1.Pod) {
 	t.Helper()
 	static := pod("static")

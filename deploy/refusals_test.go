@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for name, c := range bad {
-		// What compares with other objects sees them a moment after they were made.
+		// Rules that compare with other objects see them a moment after they were made.
 		var err error
 		await(t, "the refusal of "+name, func() bool { err = create(c.text, true); return err != nil })
 		if !refused(err) || !strings.Contains(err.Error(), c.want) {
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: springtide validate says %q, want %q", name, found, c.want)
 		}
 	}
-	// What was there before can be labelled, and its spec corrected field by field.
+	// An older object can be labelled, and its spec corrected field by field.
 	patch := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
 	if _, err := dyn.Resource(v1alpha1.GroupVersion.WithResource("elasticservices")).Namespace("default").Patch(t.Context(), "cart", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 		t.Errorf("a label on a service: %v", err)

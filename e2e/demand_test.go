@@ -109,8 +109,8 @@ func (s *watcher) outgrow(t *testing.T, service *v1alpha1.ElasticService) {
 	}
 }
 
-// freeAtHome is the cores of the online machines that no pod asks for, bound or waiting. What is on its way home counts as home: a recall for large pods brings
-// more sockets than their cores fill, and small ones use the rest.
+// freeAtHome is the cores of the online machines that no pod asks for, bound or waiting. A parcel on its way home
+// counts as home: a recall for large pods brings more sockets than their cores fill, and small ones use the rest.
 func (s *watcher) freeAtHome(ctx context.Context) float64 {
 	nodes, err := s.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// TestJudgedHands has somebody with every right write and delete what only Springtide should: the numbers of the epochs, loans, shares, marks and nodes.
+// TestJudgedHands lets a user with every right write and delete what only Springtide should: the numbers of the epochs,
+// loans, shares, marks and nodes.
 func TestJudgedHands(t *testing.T) {
 	var forged, dropped, returned string
 	playActs(t, small(10*time.Hour), []fault{

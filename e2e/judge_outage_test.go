@@ -12,8 +12,9 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// TestJudgedOutage takes the API server, etcd and Prometheus away, one after another and all at once, each time while one loan is Noticed and others are
-// Lent. The judge's watches are cut too: what it cannot see is no finding. What is done by hand afterwards, and while Prometheus is away, is found.
+// TestJudgedOutage takes the API server, etcd and Prometheus away, one after another and all at once, each time while
+// one loan is Noticed and others are Lent. The judge's watches are cut too: what it cannot see is no finding. Manual
+// changes afterwards, and while Prometheus is away, are found.
 //
 // Every act waits for a state, so that a busy machine plays the same acts later. By the wall the outages take half a minute, longer than a lease, but for
 // the first one.

@@ -20,7 +20,7 @@ type fault struct {
 	ready func(w *world.World, s *watcher) bool
 }
 
-// playActs plays faults one after another in one world. What comes of them is the judge's to say.
+// playActs plays faults one after another in one world. The judge says what comes of them.
 func playActs(t *testing.T, o world.Options, acts []fault) (*world.World, *watcher) {
 	t.Helper()
 	next, due := 0, time.Time{}
@@ -50,8 +50,8 @@ func lent(n int) func(*world.World, *watcher) bool {
 	return func(_ *world.World, s *watcher) bool { return s.in("Lent") >= n }
 }
 
-// TestJudgedLies has the source of the metrics tell each lie for ten minutes, and the truth for ten. Nothing is scaled in too far, nothing is lent while the
-// source is away, and all goes on when it is back.
+// TestJudgedLies lets the source of the metrics report each lie for ten minutes, and the truth for ten. Nothing is
+// scaled in too far, nothing is lent while the source is away, and all goes on when it is back.
 func TestJudgedLies(t *testing.T) {
 	o := small(4 * time.Hour)
 	o.Liar = true
@@ -62,8 +62,8 @@ func TestJudgedLies(t *testing.T) {
 			span = time.Minute // the clock waits for each answer
 		}
 		acts = append(acts,
-			fault{name: "the source says " + string(lie), do: func(w *world.World, _ *watcher) { w.Liar().Tell(lie) }, then: span},
-			fault{name: "the source says the truth", do: func(w *world.World, _ *watcher) { w.Liar().Tell(liar.None) }, then: 10 * time.Minute})
+			fault{name: "the source says " + string(lie), do: func(w *world.World, _ *watcher) { w.Liar().Set(lie) }, then: span},
+			fault{name: "the source says the truth", do: func(w *world.World, _ *watcher) { w.Liar().Set(liar.None) }, then: 10 * time.Minute})
 	}
 	acts[0].ready = func(w *world.World, _ *watcher) bool { return w.Counted() > 10*time.Minute }
 	playActs(t, o, acts)

@@ -51,8 +51,9 @@ var unusedHere = map[string]string{
 	"update festivalplans/status.springtide.dev": "the lab has no festival plan here: TestControllerKilledMidRecall",
 }
 
-// isRead splits a right to read from the others. Who may list or watch reads every object whole, so get, list and watch are one right: which of
-// them a client uses depends on the API server (lists that are streamed by a watch need 1.34) and on what a watch has not brought yet.
+// isRead splits a right to read from the others. A right to list or watch reads every object whole, so get, list and
+// watch are one right: which of them a client uses depends on the API server (lists that are streamed by a watch need
+// 1.34) and on what a watch has not brought yet.
 func isRead(right string) (resource string, ok bool) {
 	verb, resource, _ := strings.Cut(right, " ")
 	return resource, slices.Contains([]string{"get", "list", "watch"}, verb)

@@ -7,9 +7,10 @@ import (
 	"github.com/springtide/springtide/lab/world"
 )
 
-// TestQuietNight counts what the controller writes in the quietest hour of a night in which most machines are lent to work on node agents. What loans cost in
-// a steady state is held to a number, as their protocol needs no writes then. All other writes are a reported figure: most of them are scales, which follow
-// the load, and a bound on them would be paid for by replicas that stay.
+// TestQuietNight counts what the controller writes in the quietest hour of a night in which most machines are lent to
+// work on node agents. The writes of loans in a steady state are held to a number, as their protocol needs no writes
+// then. All other writes are a reported figure: most of them are scales, which follow the load, and a bound on them
+// would be paid for by replicas that stay.
 func TestQuietNight(t *testing.T) {
 	// The hour is the quietest of those that begin every five minutes (docs/benchmarks/lab-writes.md).
 	const perLoan = 0.5

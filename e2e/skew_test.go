@@ -27,8 +27,8 @@ func previous(t *testing.T, name string) string {
 	return path
 }
 
-// TestOneReleaseApart: controllers of two releases take over from each other while parcels are lent and called home, on this release's definitions,
-// rights and store, and each release's controller works with the scheduler of the other.
+// TestOneReleaseApart: controllers of two releases take over from each other while parcels are lent and recalled, on
+// this release's definitions, rights and store, and each release's controller works with the scheduler of the other.
 func TestOneReleaseApart(t *testing.T) {
 	t.Run("an upgrade of the controller while parcels are lent, and a rollback while they are recalled", func(t *testing.T) {
 		upgradeAndRollBack(t, previous(t, "springtide"))

@@ -131,7 +131,7 @@ func ownKind(resource string) schema.GroupVersionResource {
 	return v1alpha1.GroupVersion.WithResource(resource)
 }
 
-// diary keeps the facts of each training pod in the order in which the API server told them.
+// diary keeps the facts of each training pod in the order in which the API server sent them.
 type diary struct {
 	mu   sync.Mutex
 	pods map[types.UID]*entry
@@ -178,14 +178,14 @@ func (d *diary) see(p *corev1.Pod, gone bool) {
 		e = &entry{name: p.Name, turn: d.turns}
 		d.pods[p.UID] = e
 	}
-	told, _, err := train.ParseNotice([]byte(p.Annotations[v1alpha1.AnnotationNotice]))
+	notice, _, err := train.ParseNotice([]byte(p.Annotations[v1alpha1.AnnotationNotice]))
 	for _, fact := range []struct {
 		name string
 		is   bool
 	}{
 		{"runs", p.Status.Phase == corev1.PodRunning},
 		{"noticed", err == nil},
-		{"acked", err == nil && p.Annotations[v1alpha1.AnnotationAck] == fmt.Sprint(told.Epoch)},
+		{"acked", err == nil && p.Annotations[v1alpha1.AnnotationAck] == fmt.Sprint(notice.Epoch)},
 		{"evicted", p.DeletionTimestamp != nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
 		})},
@@ -275,7 +275,7 @@ func last(lines []train.Line, event string) *train.Line {
 	return nil
 }
 
-// steps are the lines that tell of a step.
+// steps are the lines that report a step.
 func steps(lines []train.Line) []train.Line {
 	return slices.DeleteFunc(slices.Clone(lines), func(l train.Line) bool { return l.Event != train.Step })
 }
@@ -291,7 +291,7 @@ func mean(lines []train.Line) float64 {
 	return sum
 }
 
-// goesOn wants a curve to fall on from where it stood. Begun anew it would stand at its first losses.
+// goesOn wants a curve to fall on from where it stood. Begun again it would stand at its first losses.
 func goesOn(t *testing.T, name string, before, after []train.Line) {
 	t.Helper()
 	if len(before) < 2*few || len(after) < 2*few {

@@ -23,14 +23,15 @@ const (
 	python = "/usr/bin/python3"
 	// checkpointEvery is the number of steps between the checkpoints of torch.yaml: the most that may ever be lost.
 	checkpointEvery = 50
-	// enough steps tell a falling loss from a lucky one.
+	// enough steps to distinguish a falling loss from a lucky one.
 	enough = 60
 	// workers are those of both trainers: the controller gives them room in some cycles, not in one.
 	workers = 4
 )
 
-// TestTraining has two trainers work as real processes on a machine that is lent, recalled and lent again. Who is noticed saves its work,
-// acknowledges and is evicted, in that order; the machine goes home; the workers return, and go on where they stopped.
+// TestTraining has two trainers work as real processes on a machine that is lent, recalled and lent again. A trainer
+// with a notice saves its work, acknowledges and is evicted, in that order; the machine goes home; the workers return,
+// and go on where they stopped.
 func TestTraining(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays the lab")
@@ -73,7 +74,7 @@ const (
 	ebb                  // waits for the first loan, fast
 	working              // both train, at speed 1
 	recalling            // the flood came and they leave, at speed 1
-	returning            // waits for the next loan, fast: nobody works
+	returning            // waits for the next loan, fast: no worker runs
 	again                // both train, at speed 1
 	done
 )

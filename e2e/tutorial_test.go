@@ -106,10 +106,11 @@ var ofHowto = []shown{
 	{command: "springtide resume shop/cart", want: `pause All -> None`},
 }
 
-// TestTutorial is a reader: it types the commands of docs/tutorial.md and docs/howto.md in their order, as the pages have them, fills placeholders
-// from what the commands before printed, and applies the objects that the pages show. What a page quotes of a command's output is compared with what
-// came: columns, words and order; numbers are free. At the end it presses Ctrl-C. A command that a page
-// shows and the tables above do not hold fails, and so does one that no page shows any more.
+// TestTutorial is a reader: it types the commands of docs/tutorial.md and docs/howto.md in their order, as the pages
+// have them, fills placeholders from what the commands before printed, and applies the objects that the pages show. A
+// quoted output of a command is compared with the real one: columns, words and order; numbers are free. At the end it
+// presses Ctrl-C. A command that a page shows and the tables above do not hold fails, and so does one that no page
+// shows any more.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays the lab")

@@ -37,7 +37,7 @@ type watcher struct {
 	planted []planted
 
 	mu      sync.Mutex
-	evicted []string // online pods that somebody disrupted
+	evicted []string // online pods that were disrupted
 }
 
 // planted is a finding that a test causes: a rule, part of the object's name, and why it is so. One that must be found fails the test when it is not.

@@ -25,7 +25,7 @@ func head(s series.Series, n int) series.Series {
 	return series.Series{Start: s.Start, Step: s.Step, Values: s.Values[:n]}
 }
 
-// wellFormed checks what every consumer of a tide rests on.
+// wellFormed checks what every consumer of a tide depends on.
 func wellFormed(t interface{ Fatalf(string, ...any) }, d Tide, steps int) {
 	if len(d.Paths) == 0 {
 		if d.Trusted || d.Note == "" || d.Model != ModelNone {

@@ -18,8 +18,8 @@ type Skill struct {
 	AbsoluteError float64
 }
 
-// Score compares a tide with what came, from one time to another: of a tide that is made anew every minute only the stretch until the next
-// one should count. Steps whose actual load is a gap are left out.
+// Score compares a tide with what came, from one time to another: of a tide that is made again every minute only the
+// stretch until the next one should count. Steps whose actual load is a gap are left out.
 func Score(t *Tide, actual series.Series, from, to time.Time) Skill {
 	var s Skill
 	if len(t.Paths) == 0 || t.Step <= 0 {

@@ -64,7 +64,8 @@ func TestRealTraces(t *testing.T) {
 			}
 			t.Logf("%d forecasts of %d traces", len(all), count(all))
 			t.Logf("%-11s %v", "springtide", ours)
-			// What doubts cost where nothing is a fault: dips and bursts that no fall or rise of the history explains are set aside.
+			// The cost of doubts where nothing is a fault: dips and bursts that no fall or rise of the history explains
+			// are set aside.
 			credulous := b.run(all, day, credulousForecast)
 			t.Logf("%-11s %v", "no doubts", credulous)
 			if ours.wql > 1.01*credulous.wql {
@@ -274,8 +275,8 @@ func readTrace(t *testing.T, path string) series.Series {
 	return series.FromSamples(samples, samples[1].At.Sub(samples[0].At), series.Mean)
 }
 
-// What is usual is not held. Without that rule 17 falls are held in these five days of NASA's trace and 14 in those of the World Cup; the latter fall
-// further from match to match. Rises hardly ever are in doubt.
+// A usual fall is not held. Without that rule 17 falls are held in these five days of NASA's trace and 14 in those of
+// the World Cup; the latter fall further from match to match. Rises hardly ever are in doubt.
 func TestDoubtsOnRealTraces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -71,7 +71,7 @@ type Agent struct {
 
 	detected []Capability
 	// free is since when each hand-over has had nothing in its way.
-	free map[share.Errand]time.Time
+	free map[share.Handover]time.Time
 	// classes remembers whose pod a cgroup was, for processes that outlive their pod's object.
 	classes map[string]fleet.PodClass
 	// lastFacts is what was kept on disk last, keepErr why it was not.
@@ -131,7 +131,7 @@ func New(o Options) (*Agent, error) {
 	if o.Overlap.Advice.Period <= 0 {
 		o.Overlap.Advice, o.Overlap.Evictions = shape.DefaultAdvice(), shape.DefaultEvictions()
 	}
-	a := &Agent{o: o, m: NewMetrics(o.Registry), free: map[share.Errand]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16), refused: eviction.NewMemory(), ledger: &chargeWriter{}}}
+	a := &Agent{o: o, m: NewMetrics(o.Registry), free: map[share.Handover]time.Time{}, classes: map[string]fleet.PodClass{}, guard: guard{done: make(chan evicted, 16), refused: eviction.NewMemory(), ledger: &chargeWriter{}}}
 	var err error
 	a.hardware = hardwareOf(o.Roots)
 	if a.topology, err = ReadTopology(o.Roots); err != nil {
@@ -429,7 +429,7 @@ func (a *Agent) join(p *shape.Pod, g *PodGroup) {
 	}
 }
 
-// answer gives the runtime's plugin what it tells of new containers.
+// answer gives the runtime's plugin what the agent reports of new containers.
 func (a *Agent) answer(in *shape.Input, l *shape.Layout) {
 	if a.runtime == nil || a.o.DryRun {
 		return
@@ -457,7 +457,7 @@ func (a *Agent) answer(in *shape.Input, l *shape.Layout) {
 	}
 }
 
-// judge decides which parcels are clean. What counts are the cells that processes may use in truth, read back after the writes.
+// judge decides which parcels are clean. The cells that processes may really use count, read back after the writes.
 func (a *Agent) judge(f *Facts, in *shape.Input, strays []PodGroup, now time.Time) []v1alpha1.ParcelReport {
 	if f.Share == nil || len(f.Share.Spec.Parcels) == 0 {
 		clear(a.free)
@@ -552,7 +552,7 @@ func reported(s *v1alpha1.NodeShareStatus, p *v1alpha1.ShareParcel) *v1alpha1.Pa
 const occupantsShown = 16
 
 func (a *Agent) reports(f *Facts, m *share.Machine, now time.Time) []v1alpha1.ParcelReport {
-	free := map[share.Errand]time.Time{}
+	free := map[share.Handover]time.Time{}
 	var out []v1alpha1.ParcelReport
 	for i := range f.Share.Spec.Parcels {
 		p, entry := &f.Share.Spec.Parcels[i], &m.Node.Share.Parcels[i]
@@ -563,15 +563,15 @@ func (a *Agent) reports(f *Facts, m *share.Machine, now time.Time) []v1alpha1.Pa
 		if p.Next == "" {
 			continue
 		}
-		errand := share.ErrandOf(entry)
-		v := m.Judge(entry, a.free[errand], now, share.Options{Margin: a.o.Margin, MemoryLeft: a.o.MemoryLeft})
+		handover := share.HandoverOf(entry)
+		v := m.Judge(entry, a.free[handover], now, share.Options{Margin: a.o.Margin, MemoryLeft: a.o.MemoryLeft})
 		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Waits: string(v.Wait), Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
 		if v.Clean {
 			report.Time = timeOf(now)
 		}
 		// Also of a parcel that is clean: should the report not be taken, the next one need not wait for the margin again.
 		if !v.Free.IsZero() {
-			free[errand] = v.Free
+			free[handover] = v.Free
 		}
 		out = append(out, report)
 	}

@@ -105,7 +105,8 @@ func TestUnknownCellsAreAll(t *testing.T) {
 	}
 }
 
-// TestACutJournal: after a crash, or where the disk was full, the last line of the journal may be cut. What is written after it is read again all the same.
+// TestACutJournal: after a crash, or where the disk was full, the last line of the journal may be cut. The text written
+// after it is read again all the same.
 func TestACutJournal(t *testing.T) {
 	entries := []Entry{{Write: shape.Write{Path: "kubepods", File: "memory.low", New: "1"}}, {Write: shape.Write{Path: "kubepods", File: "memory.min", New: "1"}}}
 	for _, cut := range []string{`{"at":"2026-01-01T00:00:00Z","path":"kubepods/besteffort","fi`, "\x00\x00\x00", "{}", "{}\n", ""} {

@@ -15,8 +15,8 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 )
 
-// TestKubeletProtects: a kubelet that protects memory itself is left alone, every other one is not, and one that cannot be told from another process gets no
-// token.
+// TestKubeletProtects: a kubelet that protects memory itself is left alone, every other one is not, and one that looks
+// like another process gets no token.
 func TestKubeletProtects(t *testing.T) {
 	for _, c := range []struct {
 		name, answer string

@@ -12,7 +12,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// meter measures the machine once a period. What could not be read stays unknown, or keeps its age.
+// meter measures the machine once a period. A value that could not be read stays unknown, or keeps its age.
 type meter struct {
 	at   time.Time
 	busy map[int]int64 // by CPU, in ticks of a hundredth of a second
@@ -75,7 +75,8 @@ func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, parts []sha
 		}
 		here := cores(usec - was)
 		if i == 0 {
-			// What reclaimed work uses of lent cells is not known apart; taking all that is busy there for its own never makes online look smaller.
+			// The use of lent cells by reclaimed work is not known by itself; taking all that is busy there for its own
+			// never makes online look smaller.
 			here = max(here-rate(lent), 0)
 		}
 		used += here
@@ -86,7 +87,8 @@ func (m *meter) measure(c *Cgroups, r Roots, online, lent shape.Set, parts []sha
 		out.signals.Reclaimed = fleet.KnownAt(used, now)
 	}
 	_, cpu, memory, ok := m.stalls(&next, c, coarse, elapsed, first) // a calm cgroup must not hide one that waits
-	// A pod that waits behind its own limit is not held up by others, and not all pods of a coarse cgroup are online's: the pods alone tell that.
+	// A pod that waits behind its own limit is not held up by others, and not all pods of a coarse cgroup are online's:
+	// only the pods show that.
 	if ok && (cpu > stallTarget || memory > stallTarget) {
 		if len(pods) == 0 {
 			cpu, memory = 0, 0

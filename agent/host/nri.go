@@ -33,7 +33,8 @@ type Answer struct {
 type Runtime struct {
 	socket string
 	log    *slog.Logger
-	// event is called after the runtime told of something that the agent should look at, lost after it closed the connection.
+	// event is called after the runtime reported something that the agent should look at, lost after it closed the
+	// connection.
 	event, lost func()
 
 	mu      sync.Mutex
@@ -79,7 +80,8 @@ func (r *Runtime) Run(ctx context.Context) {
 			s.Stop()
 			r.mu.Lock()
 			r.stub, r.live = nil, false
-			// What the runtime has after a restart is what it lists when the plugin registers again, and until then nothing is known.
+			// After a restart the runtime lists its containers when the plugin registers again. Until then nothing is
+			// known.
 			r.ids = map[string]string{}
 			r.mu.Unlock()
 			r.event()
@@ -132,7 +134,7 @@ func (r *Runtime) saw(event string, container, uid string) {
 	}
 }
 
-// Synchronize hears of every container that runs. What differs from the wanted state is repaired in the answer.
+// Synchronize hears of every container that runs. The answer repairs each difference from the wanted state.
 func (r *Runtime) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
 	uids := map[string]string{}
 	for _, p := range pods {

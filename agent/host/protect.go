@@ -44,7 +44,7 @@ type guard struct {
 	boxed map[string]bool
 	// rounded is what files said after they were written, where that is not what was written.
 	rounded map[shape.Skip]rounded
-	// What the last cycle found: the input without pods, the cgroups of online, and who may be evicted.
+	// Findings of the last cycle: the input without pods, the cgroups of online, and who may be evicted.
 	cores, lent   fleet.MilliCPU
 	online, away  shape.Set
 	mems          shape.Set // whose memory reclaimed work may use; empty where its pages cannot be moved
@@ -109,7 +109,7 @@ func (a *Agent) observe(f *Facts, in *shape.Input, now time.Time) {
 	g.coarse, g.pods, g.candidates, g.measured = []watched{{path: in.Parents.Burstable}}, nil, nil, nil
 	g.owners, g.share, g.growth = map[string]string{}, "", 0
 	if f.Share != nil {
-		// What cannot be read is as none: the offer follows what is measured alone.
+		// A value that cannot be read counts as none: the offer follows only what is measured.
 		if growth, err := strconv.ParseFloat(f.Share.Annotations[v1alpha1.AnnotationOnlineGrowth], 64); err == nil && growth > 1 && growth <= 10 {
 			g.growth = growth
 		}
@@ -403,7 +403,8 @@ func (a *Agent) reclaim(b fleet.Bytes) {
 	}
 }
 
-// askBack asks the kernel for memory of a cgroup. What the kernel could not give is no error, and any error is shown.
+// askBack asks the kernel for memory of a cgroup. Memory that the kernel could not give is no error, and any error is
+// shown.
 func (a *Agent) askBack(path string, b fleet.Bytes) {
 	if b <= 0 {
 		return

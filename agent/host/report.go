@@ -158,7 +158,7 @@ func (a *Agent) Run(ctx context.Context, c *Cluster) error {
 		// Without facts nothing was ever read of the API server, so there is nothing to report on. A cycle that failed reports nothing: the Lease
 		// must not say that the machine is confined.
 		if out != nil && facts != nil && !a.o.DryRun {
-			r.give(report{facts, out, a.guard.advice.Offer, a.topology, now})
+			r.put(report{facts, out, a.guard.advice.Offer, a.topology, now})
 		}
 		again := a.marginEnds(now)
 		for due := false; !due; {
@@ -236,8 +236,8 @@ type reporter struct {
 	topologyAt   time.Time
 }
 
-// give replaces a report that was not taken yet.
-func (r *reporter) give(x report) {
+// put replaces a report that was not taken yet.
+func (r *reporter) put(x report) {
 	select {
 	case <-r.work:
 	default:

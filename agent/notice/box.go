@@ -149,7 +149,7 @@ func (b Box) Read(file string) Said {
 // Relay remembers what was carried on of a pod's answers.
 type Relay struct{ was map[string]Said }
 
-// Carry hands what is new in the files to write. What write did not take is handed to it again next time.
+// Carry hands what is new in the files to write. The next call hands over again what write did not take.
 func (r *Relay) Carry(b Box, files []string, write func(file, text string) error) error {
 	if r.was == nil {
 		r.was = map[string]Said{}

@@ -58,8 +58,9 @@ const (
 // Divide divides the box among the parts of reclaimed work, so that all of them together stay within it. lent is the CPU that BestEffort pods of offline
 // work use on cells of their own; it is part of the box and goes to the first part.
 //
-// CPU: a part that uses nearly all of its quota wants more, any other a little more than it uses. What all want is filled up evenly, by the number of
-// pods, and what no pod asks for is spread in the same way. A division in which no part lacks anything stays.
+// CPU: a part that uses nearly all of its quota wants more, any other a little more than it uses. The wishes of all are
+// filled up evenly, by the number of pods, and the quota that no pod asks for is spread in the same way. A division in
+// which no part lacks anything stays.
 //
 // Memory: each part may have what it holds and all that is free in the box. The sum is more than the box for a second at most: the next measurement takes
 // what one part took off the others.

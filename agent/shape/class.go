@@ -31,8 +31,8 @@ const (
 	BestEffort QoS = "BestEffort"
 )
 
-// Annotations of pods that the agent reads. Those of Katalyst are understood so that its users need not change their pods; where both are
-// given, ours holds.
+// Annotations of pods that the agent reads. The agent understands Katalyst's, so that its users need not change their
+// pods; where both are given, ours holds.
 const (
 	AnnotationClass       = "springtide.dev/class"
 	AnnotationCells       = "springtide.dev/cells"
@@ -66,7 +66,8 @@ type Terms struct {
 // maxTolerance bounds what a pod may tolerate: beyond it, it would starve and hold its place.
 const maxTolerance = 5
 
-// ReadTerms reads annotations. What cannot be read counts as absent, and problems says so: a malformed annotation never stops the agent.
+// ReadTerms reads annotations. A value that cannot be read counts as absent, and problems says so: a malformed
+// annotation never stops the agent.
 func ReadTerms(annotations map[string]string) (Terms, []string) {
 	var t Terms
 	var problems []string

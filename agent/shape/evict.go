@@ -35,7 +35,7 @@ type CellMemory struct {
 	Free, Min, Low fleet.Bytes
 }
 
-// Pressure is what evictions are decided by. What is unknown triggers nothing.
+// Pressure is what evictions are decided by. An unknown value triggers nothing.
 type Pressure struct {
 	// MemoryStall is the share of time in which a task of online waits for memory.
 	MemoryStall fleet.Known[float64]
@@ -451,8 +451,8 @@ func (d *decision) starved(p *Pressure) {
 // usesCPU is the least CPU by which a pod can be what online waits for: going, it would free nothing else.
 const usesCPU fleet.MilliCPU = 20
 
-// disturbed looks at how online fares when squeezing has come to its end. What a pod runs at the floor can still be felt, as by caches and by the
-// bandwidth of memory. A pod that uses no CPU is no cause.
+// disturbed looks at how online fares when squeezing has come to its end. A pod at the floor can still disturb, by
+// caches and memory bandwidth. A pod that uses no CPU is no cause.
 func (d *decision) disturbed(p *Pressure) {
 	for i := range p.Indicators {
 		x := &p.Indicators[i]

@@ -141,8 +141,8 @@ func (t *Topology) FleetCells() []fleet.Cell {
 	return out
 }
 
-// take chooses n CPUs of free: those that were held before, then whole free cores, then single threads, in a total order. What is held stays, so
-// that growth of one pod moves no other.
+// take chooses n CPUs of free: those that were held before, then whole free cores, then single threads, in a total
+// order. Held CPUs stay, so that growth of one pod moves no other.
 func (t *Topology) take(n int, free, held Set) Set {
 	out := held.Intersect(free)
 	if len(out) > n {

@@ -31,7 +31,7 @@ type Pod struct {
 	QoS       QoS
 	Terms     Terms
 	Ask       fleet.Resources
-	// Priority is the pod's own: reclaimed pods go by it.
+	// Priority is the pod's own: reclaimed pods are ordered by it.
 	Priority int32
 	// Own are the limits of CPU and memory that the kubelet writes for the pod; 0 where it has none.
 	Own fleet.Resources

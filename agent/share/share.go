@@ -57,7 +57,7 @@ type Occupant struct {
 	Name  string
 	Class fleet.PodClass
 	Ask   fleet.Resources
-	// Cells are those that the pod is confined to; empty where nothing confines it, or nobody knows.
+	// Cells are those that the pod is confined to; empty where nothing confines it, or it is unknown.
 	Cells []int
 }
 
@@ -95,14 +95,14 @@ type Machine struct {
 	Memory    []Resident
 }
 
-// Errand names one hand-over of a parcel: what was seen of it says nothing about the next one.
-type Errand struct {
+// Handover identifies one hand-over of a parcel. Observations of it say nothing about the next one.
+type Handover struct {
 	Loan  fleet.LoanID
 	Epoch int64
 }
 
-// ErrandOf is the hand-over that an entry of a share asks for.
-func ErrandOf(p *fleet.ShareParcel) Errand { return Errand{p.Loan, p.Epoch} }
+// HandoverOf is the hand-over that an entry of a share asks for.
+func HandoverOf(p *fleet.ShareParcel) Handover { return Handover{p.Loan, p.Epoch} }
 
 // Verdict is the decision on one parcel.
 type Verdict struct {
@@ -110,12 +110,13 @@ type Verdict struct {
 	// Wait is what the parcel waits for, Names the pods, processes or cells with memory that are in the way.
 	Wait  Wait
 	Names []string
-	// Free is since when nothing is in the way; zero while something is. It is handed in with the next decision on the same errand.
+	// Free is since when nothing is in the way; zero while something is. It is handed in with the next decision on the
+	// same hand-over.
 	Free time.Time
 }
 
-// Judge decides on one parcel of the machine's share. free is what the last verdict on the same errand said, or zero. A Clean report holds
-// for its epoch, whatever comes later.
+// Judge decides on one parcel of the machine's share. free is what the last verdict on the same hand-over said, or
+// zero. A Clean report holds for its epoch, whatever comes later.
 func (m *Machine) Judge(p *fleet.ShareParcel, free, now time.Time, o Options) Verdict {
 	if p.Next == "" {
 		return Verdict{}
@@ -211,7 +212,7 @@ func (m *Machine) confined(p *fleet.ShareParcel, leaves fleet.Class) bool {
 	return len(kept) > 0 && ask.CPU <= room.CPU && ask.Memory <= room.Memory
 }
 
-// kept are the cells that a side holds and keeps. What moves is kept by neither.
+// kept are the cells that a side holds and keeps. Cells that move are kept by neither.
 func (m *Machine) kept(side fleet.Class) []int {
 	access := fleet.AccessOf(m.Node, m.Node.Share.Parcels, m.ClassOf)
 	return slices.DeleteFunc(m.Node.AllCells(), func(cell int) bool { return access.Side(cell) != side })

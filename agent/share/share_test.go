@@ -137,7 +137,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// What is in the way is named: pods of the side that leaves, and no others.
+// The pods in the way are named: those of the side that leaves, and no others.
 func TestWhatIsInTheWayIsNamed(t *testing.T) {
 	m := machine("online", entry("l", "online", "offline", all...)).with(fleet.PodOffline, 1).with(fleet.PodOnline, 1).with(fleet.PodSystem, 1).with(fleet.PodOnline, 2)
 	m.Occupants = append(m.Occupants, Occupant{Class: fleet.PodOnline, Ask: cores(1)})

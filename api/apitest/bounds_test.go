@@ -28,7 +28,7 @@ func schemaOf(t *testing.T, plural string) *props {
 	return c.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// TestEverythingIsBounded: one object can never be larger than its definition says, whoever writes it.
+// TestEverythingIsBounded: one object can never be larger than its definition says, no matter which client writes it.
 func TestEverythingIsBounded(t *testing.T) {
 	for _, plural := range []string{"elasticservices", "capacitypools", "capacityquotas", "loans", "nodeshares", "elasticjobs", "festivalplans"} {
 		root := schemaOf(t, plural)
@@ -54,7 +54,7 @@ func bounded(t *testing.T, path string, p *props) {
 		if p.Minimum == nil {
 			t.Errorf("%s: no minimum", path)
 		}
-		// What stands in a spec is reckoned with, and so is an epoch.
+		// Fields of a spec take part in arithmetic, and so does an epoch.
 		if p.Maximum == nil && (strings.Contains(path, ".spec") || strings.HasSuffix(path, "poch")) {
 			t.Errorf("%s: no maximum", path)
 		}
@@ -67,7 +67,7 @@ func bounded(t *testing.T, path string, p *props) {
 		}
 		bounded(t, path+"[]", p.Items.Schema)
 	case p.Type == "object" && p.AdditionalProperties != nil:
-		// Of keys and values nothing but a rule can tell the lengths, which TestBadFilesFail shows.
+		// Only a rule can judge the lengths of keys and values, which TestBadFilesFail shows.
 		if p.MaxProperties == nil || len(p.XValidations) == 0 {
 			t.Errorf("%s: a map without maxProperties, or without a rule that bounds keys and values", path)
 		}

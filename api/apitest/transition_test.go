@@ -13,8 +13,8 @@ import (
 	"github.com/springtide/springtide/internal/validate/offline"
 )
 
-// TestTransitions judges changes: which an API server lets through (want.txt is empty) and which it refuses, with which sentence. The
-// fencing of leaders, the epochs and the phases of loans rest on these rules.
+// TestTransitions judges changes: which an API server lets through (want.txt is empty) and which it refuses, with which
+// sentence. The fencing of leaders, the epochs and the phases of loans depend on these rules.
 func TestTransitions(t *testing.T) {
 	definitions, err := offline.Definitions()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestBadFilesSayTheMend holds the exact errors.
-func TestBadFilesSayTheMend(t *testing.T) {
+// TestBadFilesSayTheFix holds the exact errors.
+func TestBadFilesSayTheFix(t *testing.T) {
 	for _, path := range files(t, "bad", 9) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			_, err := parse(t, path)

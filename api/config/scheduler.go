@@ -54,7 +54,8 @@ type Scheduler struct {
 // EventsBound is the value of Events that has an event written for each pod that was bound.
 const EventsBound = "bound"
 
-// Weights are the parts that the scores have in the choice of a node, for online and offline pods apart. What is left out keeps its default.
+// Weights are the parts that the scores have in the choice of a node, for online and offline pods apart. A weight that
+// is left out keeps its default.
 type Weights struct {
 	Online  SideWeights `yaml:"online"`
 	Offline SideWeights `yaml:"offline"`

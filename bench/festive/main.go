@@ -84,7 +84,7 @@ var all = []one{
 	{"ms-ecommerce-api", "cloud/ms-ecommerce-api-01.csv.gz", "US", date(2018, 1, 1), region("US")},
 }
 
-// kinds of days that are told apart in the table.
+// kinds of days that are distinguished in the table.
 const (
 	holiday = iota
 	beside

@@ -46,7 +46,7 @@ func better(m *pure.ModelResult) string {
 	return fmt.Sprintf("%d of %d (%.0f %%)", m.BetterOn, m.ComparedOn, 100*float64(m.BetterOn)/float64(m.ComparedOn))
 }
 
-// writeSeries sets the first model beside the one that did best on each series.
+// writeSeries sets the first model next to the one that did best on each series.
 func writeSeries(w io.Writer, r *pure.Result) {
 	first := &r.Models[0]
 	fmt.Fprintf(w, "| series | forecasts | WQL of %s | cover .9 | MASE | best other | its WQL |\n|---|---|---|---|---|---|---|\n", first.Model)

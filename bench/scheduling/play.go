@@ -296,7 +296,7 @@ func (b *bench) churn(ctx context.Context, w workload) {
 	}
 }
 
-// put makes an object. What fails is left out: churn is noise, and the pods are what is measured.
+// put makes an object. A failure is left out: churn is noise, and the pods are what is measured.
 func (b *bench) put(ctx context.Context, o any) {
 	var err error
 	switch o := o.(type) {
@@ -337,8 +337,8 @@ var schedulers = map[string]string{"springtide": "springtide-scheduler", "kube":
 // schedulerName is the name that pods ask for; kube-scheduler serves those that name none.
 var schedulerName = map[string]string{"springtide": "springtide", "bare": "none"}
 
-// bound creates the pods of a group and waits until all are bound, and when each was. Those of a measurement may be a backlog: the scheduler pauses until all
-// are there, and each counts as created when it goes on.
+// bound creates the pods of a group and waits until all are bound, and when each was. The pods of a measurement may be
+// a backlog: the scheduler pauses until all are there, and each counts as created when it goes on.
 func (b *bench) bound(ctx context.Context, prefix, namespace string, g *group, who string, m *measurement) (created, bound []time.Time, err error) {
 	n := g.count(b.o.nodes, b.o.pods)
 	created, bound = make([]time.Time, n), make([]time.Time, n)

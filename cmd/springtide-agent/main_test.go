@@ -11,7 +11,7 @@ import (
 
 // TestEveryKeyReachesTheAgent: a key of the configuration that is validated and then not passed on has no effect, and no message says so.
 func TestEveryKeyReachesTheAgent(t *testing.T) {
-	// What the command uses itself.
+	// The command's own use.
 	own := []string{"Kubeconfig", "Listen", "LogLevel", "CRISocket", "DaemonKinds", "CertDir"}
 	said := func(c config.Agent) string { return fmt.Sprintf("%#v", options(c, nil, nil)) }
 	plain := said(config.DefaultAgent())

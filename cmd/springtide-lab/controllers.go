@@ -301,8 +301,8 @@ func (s *controllerSet) disruption(ctx context.Context) error {
 	return nil
 }
 
-// nodes ends the pods that do not tolerate a NoExecute taint, as a fence, and takes away the pods of nodes that are gone. What the first deletes ends
-// after its grace, by the world's kubelets.
+// nodes ends the pods that do not tolerate a NoExecute taint, as a fence, and takes away the pods of nodes that are
+// gone. The world's kubelets end the pods that the fence deletes after their grace.
 func (s *controllerSet) nodes(ctx context.Context) error {
 	core := s.shared.Core().V1()
 	client, err := s.client("taint-eviction-controller")

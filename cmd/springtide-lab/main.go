@@ -1,6 +1,6 @@
-// Command springtide-lab is the laboratory of Springtide: a real Kubernetes control plane on one machine, without a cluster,
-// and the world that plays on it. The binary is also the control plane's own components (hidden subcommands), so that one
-// file is all that is needed beside kwok.
+// Command springtide-lab is the laboratory of Springtide: a real Kubernetes control plane on one machine, without a
+// cluster, and the world that plays on it. The binary is also the control plane's own components (hidden subcommands),
+// so that one file is all that is needed next to kwok.
 package main
 
 import (

@@ -24,7 +24,7 @@ func trainPS() *cobra.Command {
 	return cmd
 }
 
-// trainServer holds parameters until it is told to go.
+// trainServer holds parameters until it is asked to stop.
 func trainServer() *cobra.Command {
 	var servers []string
 	var which int
@@ -39,11 +39,11 @@ func trainServer() *cobra.Command {
 				return err
 			}
 			h := &http.Server{Addr: servers[which], Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
-			context.AfterFunc(cmd.Context(), func() { _ = h.Close() }) // whoever asks then asks again
+			context.AfterFunc(cmd.Context(), func() { _ = h.Close() }) // the caller then asks again
 			if err := h.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("server %d: %w", which, err)
 			}
-			os.Exit(toldToGo)
+			os.Exit(stopRequested)
 			return nil
 		},
 	}
@@ -54,10 +54,10 @@ func trainServer() *cobra.Command {
 	return cmd
 }
 
-// toldToGo is the exit code after SIGTERM. With 0 a Job would take its work for done and start nobody again.
-const toldToGo = 128 + int(syscall.SIGTERM)
+// stopRequested is the exit code after SIGTERM. With 0 a Job would take its work for done and start no pod again.
+const stopRequested = 128 + int(syscall.SIGTERM)
 
-// trainWorker takes steps until it is told to go.
+// trainWorker takes steps until it is asked to stop.
 func trainWorker() *cobra.Command {
 	w := ps.Worker{Out: os.Stdout}
 	cmd := &cobra.Command{
@@ -68,7 +68,7 @@ func trainWorker() *cobra.Command {
 			if err := w.Run(cmd.Context()); err != nil {
 				return err
 			}
-			os.Exit(toldToGo)
+			os.Exit(stopRequested)
 			return nil
 		},
 	}

@@ -1,6 +1,6 @@
-// Package base carries the manifests that a cluster needs before the controller runs in it: its rights, the fields that its account may
-// change, who may write epochs, who writes where a loan stands, and the class of its fillers.
-// What runs the controller itself stands beside them, for kustomize.
+// Package base carries the manifests that a cluster needs before the controller runs in it: its rights, the fields that
+// its account may change, who may write epochs, who writes where a loan stands, and the class of its fillers. The
+// manifests that run the controller itself stand next to them, for kustomize.
 package base
 
 import "embed"

@@ -116,8 +116,8 @@ func obeysALatency(t *testing.T, c *cluster) {
 	c.remove(t, pod)
 }
 
-// knowsItsWriters: what the agent's choice of files rests on. Without an agent the kubelet writes the weights of its QoS cgroups again once a minute, and
-// leaves the others; where cpu.idle is 1 the kernel refuses cpu.weight.
+// knowsItsWriters: what the agent's choice of files depends on. Without an agent the kubelet writes the weights of its
+// QoS cgroups again once a minute, and leaves the others; where cpu.idle is 1 the kernel refuses cpu.weight.
 func knowsItsWriters(t *testing.T, c *cluster) {
 	pod := c.Create(t, c.Pod("marked"))
 	marks := c.Script(t, fmt.Sprintf(`d=%s; p=${d%%/*}; q=/sys/fs/cgroup/kubepods

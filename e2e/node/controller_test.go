@@ -32,8 +32,8 @@ import (
 	"github.com/springtide/springtide/lab/prom/promtest"
 )
 
-// TestController tells the stories in which the controller lends and recalls, the bundled scheduler places, the kubelet runs, and the agent confines
-// and reports.
+// TestController plays the stories in which the controller lends and recalls, the bundled scheduler places, the kubelet
+// runs, and the agent confines and reports.
 func TestController(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{Scheduler: plane.Springtide})

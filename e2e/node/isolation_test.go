@@ -20,7 +20,7 @@ import (
 
 var runs = flag.Int("runs", 3, "how often online is measured next to each antagonist")
 
-// TestIsolation tells the stories of a machine that nothing is lent of, on which reclaimed work runs next to online.
+// TestIsolation plays the stories of a machine that nothing is lent of, on which reclaimed work runs next to online.
 func TestIsolation(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{})
@@ -288,7 +288,8 @@ func (c *cluster) evictions(t *testing.T, address string) float64 {
 func (c *cluster) keptItsPages(t *testing.T, pod *corev1.Pod, before map[string]int64) {
 	t.Helper()
 	after := c.memory(t, pod)
-	// A process gives anonymous memory back by itself, as Go's heap does. What the kernel takes is in pgsteal, and page cache that went another way in file.
+	// A process gives anonymous memory back by itself, as Go's heap does. Memory that the kernel takes is in pgsteal,
+	// and page cache that went another way in file.
 	if stolen := after["pgsteal"] - before["pgsteal"]; stolen != 0 || after["file"] < before["file"] {
 		t.Errorf("the kernel took pages of online's: pgsteal rose by %d, anon %d to %d, file %d to %d", stolen, before["anon"], after["anon"], before["file"], after["file"])
 	}

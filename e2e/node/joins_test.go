@@ -36,7 +36,7 @@ func TestNodeJoins(t *testing.T) {
 		t.Errorf("exec prints %q, %v, want the pod's name and four NUMA nodes", got, err)
 	}
 	n.Took(t, "exec comes through the API server")
-	// The token is the default service account's, which may not list pods: known, and refused.
+	// The token is the default service account's, which has no right to list pods: known, and refused.
 	got, err := n.Exec(ctx, pod, "guest", "api", "/api/v1/namespaces/default/pods")
 	if err != nil || !strings.Contains(got, "403 Forbidden") || !strings.Contains(got, "system:serviceaccount:default:default") {
 		t.Errorf("the API server answers the pod %q, %v, want 403 by its account's name", got, err)

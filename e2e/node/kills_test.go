@@ -42,8 +42,8 @@ func (c *cluster) stays(t *testing.T, seen map[string]string, job *corev1.Pod) {
 	}
 }
 
-// killsTheAgent kills the agent with SIGKILL each time that it runs. What it set stays, and after the last start it does what it is for: a pod
-// that came while it was dead is confined.
+// killsTheAgent kills the agent with SIGKILL each time that it runs. Its settings stay, and after the last start it
+// does what it is for: a pod that came while it was dead is confined.
 func killsTheAgent(t *testing.T, c *cluster) {
 	c.lend(t)
 	job := c.Create(t, c.offline("job"))

@@ -17,7 +17,8 @@ import (
 // socketOne is what the kernel says of a process that may run on socket 1 alone.
 const socketOne = "Cpus_allowed_list: 4-7, Mems_allowed_list: 2-3"
 
-// TestAgent tells the stories of one real node with the agent on it, one after another: each lends socket 1 and takes it home again.
+// TestAgent plays the stories of one real node with the agent on it, one after another: each lends socket 1 and takes
+// it home again.
 func TestAgent(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{})

@@ -20,7 +20,8 @@ import (
 	"github.com/springtide/springtide/lab/plane/planetest"
 )
 
-// TestScheduled tells the stories of pods that the bundled scheduler places on a real node by what the agent reported of it.
+// TestScheduled plays the stories of pods that the bundled scheduler places on a real node by what the agent reported
+// of it.
 func TestScheduled(t *testing.T) {
 	img := nodetest.Image(t)
 	p := planetest.Start(t, plane.Options{Scheduler: plane.Springtide})

@@ -237,7 +237,7 @@ func TestKinDoNotLookAhead(t *testing.T) {
 	}
 }
 
-// A forecaster that reaches past the end of what it is shown, or writes into it, harms nobody.
+// A forecaster that reaches past the end of what it is shown, or writes into it, harms no other.
 func TestEvaluateShowsCopies(t *testing.T) {
 	s := Set{Horizon: 1, Cases: []Case{{Series: "a", History: hours("a", 0, count(4)[:2]...).Series, Actual: []float64{2}, Period: 1}}}
 	Evaluate(&s, []float64{0.5}, func(in plain.Input) []plain.Forecast {

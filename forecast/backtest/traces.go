@@ -26,7 +26,7 @@ func Protocols() []Protocol {
 	}
 }
 
-// What a case must have: days of history, and no more than these shares of the history and of what came missing.
+// Conditions of a case: days of history, and no more than these shares of the history and of what came missing.
 const (
 	leastDays      = 8
 	missingHistory = 0.1

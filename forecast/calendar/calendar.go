@@ -1,8 +1,8 @@
 // Package calendar names the days on which load is unlike that of other days: public holidays, lunar festivals, sales. It says when they
 // are, not what they do to a service: that is learned (package festive).
 //
-// Fixed days come from rickar/cal. The lunar festivals and the exchanged working days of China come from a generated table, whose dates
-// a test reckons again from new moons and the sun's longitude.
+// Fixed days come from rickar/cal. The lunar festivals and the exchanged working days of China come from a generated
+// table, whose dates a test computes again from new moons and the sun's longitude.
 package calendar
 
 import (

@@ -28,8 +28,8 @@ import (
 	"github.com/rickar/cal/v2/za"
 )
 
-// The library reckons dates at midnight of this location, and there are zones without a midnight on some dates: a date must not depend on
-// where the process runs.
+// The library computes dates at midnight of this location, and there are zones without a midnight on some dates: a date
+// must not depend on where the process runs.
 func init() { cal.DefaultLoc = time.UTC }
 
 // nation is a country whose days follow rules of the solar year. Its holidays are the national ones; days of provinces are left to the

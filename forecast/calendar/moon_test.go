@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// What follows reckons the lunar calendar of China from the sky, by J. Meeus, "Astronomical Algorithms", 2nd ed. 1998: chapter 49 for new
-// moons (good to seconds), chapter 25 for the sun's apparent longitude (0.01 degrees: a quarter of an hour). The rules are those of
-// GB/T 33661-2017: months begin on the day of the new moon at 120 degrees east, the winter solstice lies in the eleventh, and where thirteen
-// months lie between two of those, the first without a principal term is a leap month.
+// This file computes the lunar calendar of China from the sky, by J. Meeus, "Astronomical Algorithms", 2nd ed. 1998:
+// chapter 49 for new moons (good to seconds), chapter 25 for the sun's apparent longitude (0.01 degrees: a quarter of
+// an hour). The rules are those of GB/T 33661-2017: months begin on the day of the new moon at 120 degrees east, the
+// winter solstice lies in the eleventh, and where thirteen months lie between two of those, the first without a
+// principal term is a leap month.
 
 func sin(degrees float64) float64 { return math.Sin(math.Mod(degrees, 360) * math.Pi / 180) }
 

@@ -10,8 +10,8 @@ const (
 	unsaid   = 0.5
 )
 
-// agree reports whether the days of a kind are enough alike to speak for one more. seen is what b was learned from. A bridge day is one by
-// where it lies, whatever the name of the holiday beside it, so that bridges are of one name.
+// agree reports whether the days of a kind are enough alike to speak for one more. seen is what b was learned from. A
+// bridge day is one by where it lies, whatever the name of the holiday next to it, so that bridges are of one name.
 func (e *Effects) agree(b *belief, seen []*Occurrence) bool {
 	if seen[0].Kind == bridge {
 		return true

@@ -13,7 +13,8 @@ import (
 // Effects are what the days of a calendar did to one series: plain numbers that can be stored, one for each slot of each day
 // seen.
 type Effects struct {
-	// Slots is the number of parts of a day that are told apart, 24 at steps of an hour or less; 0 while nothing was learned.
+	// Slots is the number of parts of a day that are distinguished, 24 at steps of an hour or less; 0 while nothing was
+	// learned.
 	Slots int
 	// Shift is added before a logarithm is taken, so that zeros have one.
 	Shift float64
@@ -54,9 +55,9 @@ func (e *Effects) of(w int) []float64 { return e.Week[w*e.Slots : (w+1)*e.Slots]
 // mostSeen is how many occurrences of one day are kept, the newest: what a service did four years ago says little of it.
 const mostSeen = 3
 
-// Learn returns what is known with what a history shows of the days in it. A day of the history that was learned before is learned anew,
-// since the weeks after it have come; one that lies before the history is kept. A day counts once three quarters of it are known, and
-// nothing is read of a day but its history: days to come do no harm.
+// Learn returns what is known with what a history shows of the days in it. A day of the history that was learned before
+// is learned again, since the weeks after it have come; one that lies before the history is kept. A day counts once
+// three quarters of it are known, and nothing is read of a day but its history: days to come do no harm.
 func Learn(known Effects, history series.Series, days []calendar.Day) Effects {
 	if len(days) == 0 || history.Len() == 0 || history.Step <= 0 {
 		return known

@@ -206,7 +206,7 @@ func TestOrdinaryDaysAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Taking days out of a history and learning anew finds nothing unusual in them.
+// Taking days out of a history and learning again finds nothing unusual in them.
 func TestClean(t *testing.T) {
 	days := []calendar.Day{on("Feast", calendar.Own, 40), on("Feast", calendar.Own, 82)}
 	s := service(3, 120, during(days, evening))
@@ -307,7 +307,7 @@ func TestWhatIsSaidIsSane(t *testing.T) {
 	})
 }
 
-// A lifted tide names its days and keeps the ordinary tide beside it; one that no day touches is the same.
+// A lifted tide names its days and keeps the ordinary tide next to it; one that no day touches is the same.
 func TestLift(t *testing.T) {
 	days := []calendar.Day{on("Feast", calendar.Own, 40), on("Feast", calendar.Own, 82), on("Feast", calendar.Own, 121)}
 	e := Learn(Effects{}, service(3, 120, during(days, treble)), days)

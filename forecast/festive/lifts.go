@@ -128,7 +128,8 @@ func middle(quantiles []float64, paths [][]float64, j int) float64 {
 	return (1-w)*paths[i-1][j] + w*paths[i][j]
 }
 
-// Lift returns a tide with the days on it, and the tide without them beside it. One that no day touches is returned as it is.
+// Lift returns a tide with the days on it, and the tide without them next to it. One that no day touches is returned as
+// it is.
 func (l *Lifts) Lift(t forecast.Tide) forecast.Tide {
 	if len(t.Paths) == 0 || t.Step <= 0 {
 		return t
@@ -159,7 +160,7 @@ func (l *Lifts) Lift(t forecast.Tide) forecast.Tide {
 	return t
 }
 
-// title names a day as operators do: its name, which day of the feast it is, or that it lies beside one.
+// title names a day as operators do: its name, which day of the feast it is, or that it lies next to one.
 func title(d *calendar.Day) string {
 	switch {
 	case d.Kind == eve:

@@ -24,8 +24,9 @@ const (
 var matches = [...]int{own, sunday, saturday, midweek}
 
 const (
-	// alike is how much of a lone occurrence's square is taken for what days of its kind differ by among names: half of it, as nothing
-	// tells the two apart yet. vary is the same among the years of one name, steady the number of years that this guess counts for.
+	// alike is how much of a lone occurrence's square is taken for what days of its kind differ by among names: half of
+	// it, as nothing distinguishes the two yet. vary is the same among the years of one name, steady the number of
+	// years that this guess counts for.
 	alike, vary, steady = 0.5, 0.1, 2.0
 	// quiet is the number of names that did nothing which every kind is taken to have besides those seen: two holidays that moved a service
 	// are a small sample of a dozen.
@@ -102,8 +103,8 @@ func (e *Effects) believe(kind calendar.Kind) (b belief, ok bool) {
 	return b, true
 }
 
-// cost is how ill a match fits: the sum of squares about the mean, and a share of the mean's own. What an operator's days, sales and feasts
-// add to their own weekday costs nothing.
+// cost is how ill a match fits: the sum of squares about the mean, and a share of the mean's own. The effect of an
+// operator's days, sales and feasts on top of their own weekday costs nothing.
 func (e *Effects) cost(seen []*Occurrence, match int, kind calendar.Kind) float64 {
 	mean, energy := make([]float64, e.Slots), 0.0
 	for _, o := range seen {
@@ -136,7 +137,7 @@ func (b *belief) add(k key, log []float64) {
 	}
 }
 
-// weigh reckons the variances (method of moments) and shrinks the kind's mean by them.
+// weigh computes the variances (method of moments) and shrinks the kind's mean by them.
 func (b *belief) weigh(noise float64) {
 	names := float64(len(b.names))
 	b.mean = make([]float64, len(b.names[0].mean))
@@ -190,8 +191,8 @@ type expected struct {
 	below, above float64
 }
 
-// expect is what a day of a key will do; ok is false where nobody saw its name and the names of its kind do not agree. prior, where kin
-// were seen on that day, takes the place of the kind's mean.
+// expect is what a day of a key will do; ok is false where no day of its name was seen and the names of its kind do not
+// agree. prior, where kin were seen on that day, takes the place of the kind's mean.
 func (b *belief) expect(k key, noise float64, prior *kinName) (x expected, ok bool) {
 	if prior == nil && !b.agreed && b.index(k.name) < 0 {
 		return x, false

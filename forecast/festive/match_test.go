@@ -100,7 +100,7 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// What makes a bridge day is where it lies: one says something of the next, whatever holiday that is beside.
+// Its place in the week makes a bridge day: one says something of the next, whatever holiday that is next to.
 func TestBridgesAreOfOneName(t *testing.T) {
 	e := Effects{Slots: 1, Week: make([]float64, 7), Noise: 0.001, Seen: []Occurrence{{Name: "A", Kind: bridge, Log: []float64{-1}}}}
 	b, _ := e.believe(bridge)
@@ -141,7 +141,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// The days beside a holiday are learned under names of their own, a working day between two free ones as a bridge.
+// The days next to a holiday are learned under names of their own, a working day between two free ones as a bridge.
 func TestNeighbours(t *testing.T) {
 	// Day 3 after monday is a Thursday, day 14 a Monday, day 24 a Thursday.
 	days := []calendar.Day{on("A", calendar.Holiday, 3), on("Feast", calendar.Feast, 10), on("Minor", calendar.Minor, 16), on("B", calendar.Holiday, 24), on("B", calendar.Sale, 24)}

@@ -11,8 +11,9 @@ type Band struct {
 	// later values had by them.
 	LogCuts, RawCuts [cuts]float64
 	LogLoss, RawLoss float64
-	// LogMiddle and RawMiddle are the medians of the sketches as of the last weighing. MovedLoss and PlainLoss are the decayed absolute errors of
-	// the middle with them and without: a median of misses mends a bias that lasts and repeats one that is over.
+	// LogMiddle and RawMiddle are the medians of the sketches as of the last weighing. MovedLoss and PlainLoss are the
+	// decayed absolute errors of the middle with them and without: a median of misses fixes a bias that lasts and
+	// repeats one that is over.
 	LogMiddle, RawMiddle, MovedLoss, PlainLoss float64
 	// Held is the decayed share of later values that lay at or below the 0.9 cut of the mixture.
 	Held Usual

@@ -21,8 +21,8 @@ func tide(days int) []float64 {
 	return v
 }
 
-// BenchmarkRefit is what a service of 14 days at 5 minutes costs once a day: smoothings and regressions fitted anew, with the misses of past
-// origins that they are judged by.
+// BenchmarkRefit is what a service of 14 days at 5 minutes costs once a day: smoothings and regressions fitted again,
+// with the misses of past origins that they are judged by.
 func BenchmarkRefit(b *testing.B) {
 	l := learned(5*time.Minute, tide(14))
 	b.ReportAllocs()

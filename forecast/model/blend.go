@@ -17,7 +17,7 @@ type Block struct {
 	Weights []float64
 	// Ridge are the coefficients of the season-aligned regression, empty while there are none.
 	Ridge []float64
-	// Spoke tells which members have spoken for themselves, a bit each.
+	// Spoke says which members have spoken for themselves, a bit each.
 	Spoke uint32
 	// Band holds the blend's misses.
 	Band Band
@@ -51,8 +51,8 @@ func (b *Block) blend(said *[members]float64) float64 {
 }
 
 const (
-	// odd is the size of the blend's miss, in usual misses, beyond which a moment weighs less by the square of it: what nobody could have
-	// known tells the members apart badly.
+	// odd is the size of the blend's miss, in usual misses, beyond which a moment weighs less by the square of it: an
+	// unforeseeable moment distinguishes the members badly.
 	odd = 2
 	// steady is the miss, in usual differences from day to day, from which a moment weighs less by the miss itself.
 	steady = 2

@@ -3,7 +3,7 @@ package model
 import "math"
 
 const (
-	// clusterStarts is the number of times that grouping starts anew, clusterSteps the number of steps of each.
+	// clusterStarts is the number of times that grouping starts again, clusterSteps the number of steps of each.
 	clusterStarts, clusterSteps = 8, 40
 )
 

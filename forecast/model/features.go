@@ -6,20 +6,20 @@ import "math"
 // the level: the same phase of the days and weeks before, and where the newest values stand against yesterday's, last week's and the
 // usual ones.
 const (
-	fDays    = 0            // same phase of seven days back, smoothed
-	fDay     = fDays + 7    // same phase of the last known day, as it was
-	fWeeks   = fDay + 1     // same phase of three weeks back, smoothed
-	fWeek    = fWeeks + 3   // same phase of the last known week, as it was
-	fProfile = fWeek + 1    // the weekly profile
-	fRecent  = fProfile + 1 // mean of the newest values over five windows
-	fExcess  = fRecent + 5  // the same against the day before
-	fAnew    = fExcess + 5  // the same against the week before
-	fUsual   = fAnew + 5    // mean of the last half hour and three hours against the usual day
-	fTrend   = fUsual + 2   // the last day against the day and the week before it, and last week's level
-	nFeature = fTrend + 3
+	fDays       = 0               // same phase of seven days back, smoothed
+	fDay        = fDays + 7       // same phase of the last known day, as it was
+	fWeeks      = fDay + 1        // same phase of three weeks back, smoothed
+	fWeek       = fWeeks + 3      // same phase of the last known week, as it was
+	fProfile    = fWeek + 1       // the weekly profile
+	fRecent     = fProfile + 1    // mean of the newest values over five windows
+	fExcess     = fRecent + 5     // the same against the day before
+	fExcessWeek = fExcess + 5     // the same against the week before
+	fUsual      = fExcessWeek + 5 // mean of the last half hour and three hours against the usual day
+	fTrend      = fUsual + 2      // the last day against the day and the week before it, and last week's level
+	nFeature    = fTrend + 3
 )
 
-// row is one row of features. Those of the newest values belong to the origin, the others to the target.
+// row is one row of features. The features of the newest values belong to the origin, the others to the target.
 type row struct {
 	v    [nFeature]float64
 	base float64
@@ -46,9 +46,9 @@ func (l *Learner) beginRow(o *origin) {
 		m := h.lately(w, t)
 		at(fRecent+i, m, r.base)
 		at(fExcess+i, m, h.mean(t-w-c.Short, t-c.Short))
-		r.v[fAnew+i] = r.v[fExcess+i]
+		r.v[fExcessWeek+i] = r.v[fExcess+i]
 		if c.Long > 0 && t-w-c.Long >= 0 {
-			at(fAnew+i, m, h.mean(t-w-c.Long, t-c.Long))
+			at(fExcessWeek+i, m, h.mean(t-w-c.Long, t-c.Long))
 		}
 	}
 	r.v[fUsual], r.v[fUsual+1] = o.phase[0], o.phase[1]

@@ -3,8 +3,8 @@ package model
 import "math"
 
 const (
-	// fitShare is the share of new values, by those looked at, after which the regressions and smoothings are fitted anew, a seventh; once a
-	// short period at most.
+	// fitShare is the share of new values, by those looked at, after which the regressions and smoothings are fitted
+	// again, a seventh; once a short period at most.
 	fitShare = 7
 	// fitLeast is the number of short periods before the first fit.
 	fitLeast = 3
@@ -20,7 +20,8 @@ const (
 // that a history that is read in pieces is looked at as one that is read at once.
 func (l *Learner) recent(to int) int { return max(0, to-(l.Cycle.Span()-l.Cycle.unit())) }
 
-// begin puts the smoothings to work on the newest values, as they were at the last full short period: they begin anew with each.
+// begin puts the smoothings to work on the newest values, as they were at the last full short period: they begin again
+// with each.
 func (l *Learner) begin() {
 	l.log, l.raw = nil, nil
 	if !l.Log.known() {

@@ -46,7 +46,7 @@ func (h *History) push(raw, x float64) {
 	h.cnt = append(h.cnt, c)
 }
 
-// rewrite transforms all values anew.
+// rewrite transforms all values again.
 func (h *History) rewrite(t Transform) {
 	raw := h.raw
 	h.raw, h.x, h.full, h.sum, h.cnt = raw[:0], h.x[:0], h.full[:0], h.sum[:1], h.cnt[:1]

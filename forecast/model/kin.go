@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Kin is what many series have taught together: series are grouped by a few traits of their shape, and each group has its own regressions.
-// What one series has seen too seldom, its kin have seen often.
+// Kin is what many series have taught jointly: series are grouped by a few traits of their shape, and each group has
+// its own regressions. Its kin have often seen what one series has seen too seldom.
 type Kin struct {
 	Step   time.Duration
 	Groups []Group

@@ -170,7 +170,7 @@ func TestKinOfNoKindAreSilent(t *testing.T) {
 			t.Errorf("%s: errors %v", name, k.Groups[0].Errors)
 		}
 	}
-	// Nobody was tried, nobody speaks.
+	// No member was tried, so none speaks.
 	k := Kin{Groups: []Group{{Ridge: [][]float64{{1}}}}}
 	if k.weigh(nil); k.Speak() != 0 || k.Groups[0].speaks() {
 		t.Error("a group that nobody tried speaks")
@@ -192,7 +192,8 @@ func TestSilentKinChangeNothing(t *testing.T) {
 	}
 }
 
-// Maps that explain one series alone are nobody's: a group of few has that of all. What is said is the mean over the partings.
+// Maps that explain one series alone are not used: a group of few has that of all. The result is the mean over the
+// partings.
 func TestMaps(t *testing.T) {
 	lessons := family(11, 20, 3)
 	all, points := make([]*Learner, len(lessons)), make([][nTrait]float64, len(lessons))
@@ -221,7 +222,7 @@ func TestMaps(t *testing.T) {
 	}
 }
 
-// What kin know of lies before the held values: changing those changes nothing that early says.
+// The knowledge of kin lies before the held values: changing those changes nothing that early says.
 func TestTeachHoldsBack(t *testing.T) {
 	t.Parallel()
 	a, b := family(9, 16, 5), family(9, 16, 5)

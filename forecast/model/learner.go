@@ -89,7 +89,7 @@ func (l *Learner) Observe(y float64) (kept bool) {
 		l.Seen++
 	}
 	if young := l.Seen >= 8 && l.Seen&(l.Seen-1) == 0; young || l.Transform.outgrown(y) || mod(index, l.Cycle.unit()) == 0 {
-		l.transformAnew(y)
+		l.chooseTransform(y)
 	}
 	x := l.Transform.Forward(y)
 	if !math.IsNaN(x) {
@@ -135,9 +135,9 @@ func (l *Learner) Note(y float64) {
 	l.push(y, l.Transform.Forward(y))
 }
 
-// transformAnew chooses the transform from the newest values and y, and takes it when it differs much from the present one, since every
+// chooseTransform chooses the transform from the newest values and y, and takes it when it differs much from the present one, since every
 // change rewrites the history.
-func (l *Learner) transformAnew(y float64) {
+func (l *Learner) chooseTransform(y float64) {
 	const sample = 256
 	n := l.hist.Len()
 	span := min(l.Cycle.Span(), n)

@@ -156,8 +156,8 @@ func (l *Learner) toward(d climb, v float64, at int) float64 {
 	return d.nearer
 }
 
-// say fills out with what each member says of the target that lies at index i of the history, seen from the origin. Where a member has
-// nothing to go by it repeats the next simpler one; own tells which had.
+// say fills out with what each member says of the target that lies at index i of the history, seen from the origin. A
+// member without data of its own repeats the next simpler one; own says which had data.
 func (l *Learner) say(o *origin, i, block int, out *[members]float64) (own voices) {
 	c := l.Cycle
 	copy(out[:], o.values[:])
@@ -241,10 +241,10 @@ func (l *Learner) sayAligned(o *origin, block int, out *[members]float64) bool {
 	return true
 }
 
-// voices tell which members spoke from a past moment of their own, and whether any season was known.
+// voices say which members spoke from a past moment of their own, and whether any season was known.
 type voices struct{ season, short, long, profile, smooth, aligned, kin, window bool }
 
-// has reports whether the member had something of its own to go by.
+// has reports whether the member had data of its own.
 func (v voices) has(member int) bool {
 	switch {
 	case member >= lagShort && member <= lagShortFar:

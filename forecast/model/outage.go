@@ -62,9 +62,10 @@ func (l *Learner) fallen(y float64) bool {
 // hindsightDrop is the fall, as a log ratio, below which a value is set aside in hindsight: under half.
 const hindsightDrop = 0.7
 
-// review sets aside in hindsight what was an outage on the day before the last one, though not so deep that it could be known for one at once:
-// values that lie far under those of the same hours of the day before and of the day after, while these are like each other. What was so
-// a week earlier too is a habit of the service. What was learned from such values is forgotten.
+// review sets aside in hindsight what was an outage on the day before the last one, though not so deep that it could be
+// known for one at once: values that lie far under those of the same hours of the day before and of the day after,
+// while these are like each other. A value that was so a week earlier too is a habit of the service. The lessons
+// from such values are forgotten.
 func (l *Learner) review() {
 	c, n := l.Cycle, l.hist.Len()
 	if c.Short == 0 || n < 3*c.Short {
@@ -92,12 +93,12 @@ func (l *Learner) review() {
 	}
 	clear(l.slots) // they have seen the faults
 	l.hist.rewrite(l.Transform)
-	l.profileAnew()
+	l.learnProfile()
 	l.begin()
 }
 
-// profileAnew learns the weekly profile from the history alone: the differences of all days after a fault were taken to a mean that it had lowered.
-func (l *Learner) profileAnew() {
+// learnProfile learns the weekly profile from the history alone: the differences of all days after a fault were taken to a mean that it had lowered.
+func (l *Learner) learnProfile() {
 	l.Week = newProfile(l.Cycle)
 	n := l.hist.Len()
 	l.hist.low = l.recent(n)

@@ -22,8 +22,8 @@ func (k *Kin) likeThose(o *Kin) {
 	}
 }
 
-// heed takes over what was judged of kin of the same groups.
-func (k *Kin) heed(judged *Kin) {
+// adopt takes over what was judged of kin of the same groups.
+func (k *Kin) adopt(judged *Kin) {
 	for i := range k.Groups {
 		if g := &judged.Groups[i]; g.speaks() {
 			k.Groups[i].Errors = g.Errors

@@ -91,7 +91,8 @@ func (l *Learner) tempered(k int, said [members]float64) float64 {
 type limits struct {
 	low, high   float64
 	most, reach float64
-	// grain is the least load above nothing of a series that knows nothing too, else 0. What most likely lies between the two is nothing.
+	// grain is the least load above nothing of a series that knows nothing too, else 0. A likely value between the two
+	// is taken for nothing.
 	grain float64
 }
 

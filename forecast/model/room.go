@@ -1,8 +1,8 @@
 package model
 
-// Room is memory that learners work in, one after another: to put weeks of values to work again takes a megabyte each time, which is a tenth of
-// the work when it is new. What a learner says is the same in any room. The zero value is ready; one goroutine may use it, for one learner at a
-// time.
+// Room is memory that learners work in, one after another: to put weeks of values to work again takes a megabyte each
+// time, which is a tenth of the work when it is new. A learner's result is the same in any room. The zero value is
+// ready; one goroutine may use it, for one learner at a time.
 type Room struct {
 	hist     History
 	log, raw smoother

@@ -24,7 +24,7 @@ func (p Smoothing) usable() bool {
 	return p.Level >= 0 && p.Day >= 0 && p.Week >= 0 && sum > 0 && sum < 0.98 && p.Error >= 0 && p.Error < 1
 }
 
-// smoother is a smoothing at work on a history. What it knew at any past origin can still be asked for.
+// smoother is a smoothing at work on a history. Its state at any past origin can still be asked for.
 type smoother struct {
 	Smoothing
 	short, long int
@@ -122,14 +122,15 @@ func (s *smoother) extend(x []float64) {
 	s.follow(x, from, now, s.level[from:], s.rest[from:])
 }
 
-// standing is what a smoothing knows beside the components of its phases: the level and what is left of the newest error.
+// standing is what a smoothing knows next to the components of its phases: the level and what is left of the newest
+// error.
 type standing struct{ level, rest float64 }
 
 func (s *smoother) start() standing { return standing{level: s.firstLevel} }
 
-// follow takes in the values from index from on and returns the standing after them; level and rest, unless nil, are filled with those
-// between. A gap lets the error fade. A refit follows the whole history hundreds of times, so nothing is written that nobody asks for, and
-// weeks are left out where the smoothing knows none.
+// follow takes in the values from index from on and returns the standing after them; level and rest, unless nil, are
+// filled with those between. A gap lets the error fade. A refit follows the whole history hundreds of times, so it
+// writes only what the caller asks for, and weeks are left out where the smoothing knows none.
 func (s *smoother) follow(x []float64, from int, now standing, level, rest []float64) standing {
 	to := from + len(x)
 	s.day = stretch(s.day, to+s.short)
@@ -145,13 +146,13 @@ func (s *smoother) follow(x []float64, from int, now standing, level, rest []flo
 		if weekThen != nil {
 			season = weekThen[i]
 		}
-		if anew := v - usual - season - now.level; math.IsNaN(v) { // the level comes last: it is what the next value waits for
+		if step := v - usual - season - now.level; math.IsNaN(v) { // the level comes last: it is what the next value waits for
 			now.rest *= s.Error
 		} else {
-			now.level += s.Level * anew
-			usual += s.Day * anew
-			season += s.Week * anew
-			now.rest = anew * left
+			now.level += s.Level * step
+			usual += s.Day * step
+			season += s.Week * step
+			now.rest = step * left
 		}
 		day[i] = usual
 		if week != nil {

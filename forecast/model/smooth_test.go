@@ -58,8 +58,8 @@ func TestSmoothingThatExplodesIsNotUsable(t *testing.T) {
 	}
 }
 
-// What parameters are judged by is what their forecasts of the past were, whatever was tried before them; none is judged to the end once it
-// is worse than the best.
+// Parameters are judged by their forecasts of the past, whatever was tried before them; none is judged to the end once
+// it is worse than the best.
 func TestExamIsOfForecasts(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	c := CycleOf(time.Hour)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Spread weighs the band of the blend against two forecasts that know how the load is spread and nothing of when: the quantiles of the last
-// half of a short period and those of the last seven. After a level shift, or where load comes in bursts without a clock, they are hard to
-// beat, since the blend's own misses tell of another time for days.
+// Spread weighs the band of the blend against two forecasts that know how the load is spread and nothing of when: the
+// quantiles of the last half of a short period and those of the last seven. After a level shift, or where load comes in
+// bursts without a clock, they are hard to beat, since the blend's own misses describe another time for days.
 //
 // Quantiles are averaged, not probabilities, so that a mixture of two narrow bands stays narrow (K. C. Lichtendahl, Y. Grushka-Cockayne,
 // R. L. Winkler, "Is it better to average probabilities or quantiles?", 2013). The weights are the mean of all points of a grid over the
@@ -21,7 +21,7 @@ type Spread struct {
 }
 
 const (
-	windowsOf = 2 // windows whose quantiles speak beside the blend
+	windowsOf = 2 // windows whose quantiles speak next to the blend
 	parts     = 2 // quantiles up to the middle, and upper ones
 
 	// grain is the number of steps of the grid from nothing to all, points the number of its points.

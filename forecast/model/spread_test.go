@@ -153,7 +153,8 @@ func TestNoCorrectionByAPastOutage(t *testing.T) {
 	}
 }
 
-// What a load lay at or under half of its usual one is set aside a day later, unless a week earlier it was so too or it stayed so.
+// A load at or under half of its usual one is set aside a day later, unless a week earlier it was so too or it stayed
+// so.
 func TestReviewSetsOutagesAside(t *testing.T) {
 	const day, days = 96, 18
 	load := func(i int) float64 { return 100 + 40*math.Sin(2*math.Pi*float64(i)/day) }

@@ -19,7 +19,7 @@ type State struct {
 	// Scale is the mean absolute difference of transformed values to those a short period before; Fitted is Seen as of the last fit.
 	Scale  float64
 	Fitted int
-	// Traits tell the kin; Typed is false while they are not known.
+	// Traits identify the kin; Typed is false while they are not known.
 	Traits [nTrait]float64
 	Typed  bool
 	// Seen counts the values that were learned from.
@@ -60,8 +60,8 @@ func (s *State) Noise() float64 {
 	return s.Blocks[0].Miss
 }
 
-// Horizons are the last steps of the blocks of horizons. They grow like a geometric row, since a minute more matters at five minutes and
-// not at a day. What lies beyond the last one is treated as if it lay in it, with a wider band.
+// Horizons are the last steps of the blocks of horizons. They grow like a geometric row, since a minute more matters at
+// five minutes and not at a day. A value beyond the last one counts as in it, with a wider band.
 func Horizons(c Cycle) []int {
 	u := c.unit()
 	var ends []int
@@ -94,7 +94,7 @@ func (s *State) memory() float64 { return float64(max(memoryDays*s.perDay(), mem
 // settled is the number of distances after which a member may be tempered: a long period of them, with weekdays and weekend.
 func (s *State) settled() float64 { return float64(likeDays * s.perDay()) }
 
-// Check refuses a state that does not fit its step, as one read from a damaged store may not.
+// Check refuses a state that does not fit its step, as one read from a damaged store might.
 func (s *State) Check(step time.Duration) error {
 	want := NewState(step)
 	switch {

@@ -69,7 +69,7 @@ func learnKin(step time.Duration, lessons []Lesson, judged *Kin, each Each) *Kin
 	k.learnRidges(all, points, each)
 	k.learnWindows(all, points, each)
 	if judged != nil {
-		k.heed(judged)
+		k.adopt(judged)
 	}
 	return k
 }

@@ -26,7 +26,7 @@ func (t Transform) Forward(y float64) float64 {
 // Back inverts Forward and never returns a negative value.
 func (t Transform) Back(x float64) float64 { return max(math.Exp(x)-t.Shift, 0) }
 
-// outgrown reports whether the value is one that the choice of the shift did not reckon with.
+// outgrown reports whether the value is one that the choice of the shift did not compute with.
 func (t Transform) outgrown(y float64) bool {
 	return t.Blank && y > 0 || t.Shift == 0 && y < t.Least
 }

@@ -16,7 +16,7 @@ const (
 	// windowCommon and windowGroup are how strongly the regression of all is pulled towards nothing and that of a group towards that of all,
 	// windowThin how much more so for few series: by windowThin/n^1.5.
 	windowCommon, windowGroup, windowThin = 3e-4, 1e-4, 60
-	// windowLeast is the number of series from which a group has a map of its own: that of one fits nobody else.
+	// windowLeast is the number of series from which a group has a map of its own: the map of one fits no other.
 	windowLeast = 4
 	// windowBatch is the number of series whose sums are held at once.
 	windowBatch = 32

@@ -7,7 +7,8 @@ import (
 	"github.com/springtide/springtide/forecast/plain"
 )
 
-// What Crane's percentile predictor ships for requests: the 99th percentile of a histogram that halves each day, and a margin.
+// Crane's percentile predictor for requests, as it ships: the 99th percentile of a histogram that halves each day, and
+// a margin.
 const (
 	cranePercentile       = 0.99
 	craneHalfLifeDays     = 1.0
@@ -20,9 +21,9 @@ func CranePercentile(h []float64, s Seasons, horizon int) []float64 {
 	return hold(w.quantile(cranePercentile)*(1+cranePercentileMargin), horizon)
 }
 
-// What a moving-window recommender does: the 95th percentile of usage that counts half as much after half a day, and the lower of the
-// margins of 10 to 15 %. (K. Rzadca et al., "Autopilot: workload autoscaling at Google", EuroSys 2020, gives the form; it leaves the
-// percentile to the class of the job.)
+// A moving-window recommender: the 95th percentile of usage that counts half as much after half a day, and the lower of
+// the margins of 10 to 15 %. (K. Rzadca et al., "Autopilot: workload autoscaling at Google", EuroSys 2020, gives the
+// form; it leaves the percentile to the class of the job.)
 const (
 	windowPercentile   = 0.95
 	windowHalfLifeDays = 0.5

@@ -28,7 +28,7 @@ func wavy(n, hours, period int, seed uint64) []History {
 	return out
 }
 
-// What kin taught before is what the series of an origin teach each other.
+// The earlier lessons of kin are those that the series of an origin teach each other.
 func TestKinTaughtBefore(t *testing.T) {
 	t.Parallel()
 	all := wavy(8, 17*24, 24, 1)

@@ -23,7 +23,7 @@ type Input struct {
 	Kin *Kin
 }
 
-// Options are what the caller knows beside the histories. The zero value means that nothing is known.
+// Options are what the caller knows next to the histories. The zero value means that nothing is known.
 type Options struct {
 	// Seasons are the periods to look for, rising; the day and the week where there are none. Our own methods know two of them, the
 	// shortest and the longest.

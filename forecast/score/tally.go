@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Forecast is one forecast beside what came.
+// Forecast is one forecast next to what came.
 type Forecast struct {
 	// History is what the forecast was made from, Period the season of the naive forecast that errors are scaled by.
 	History []float64

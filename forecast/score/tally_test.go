@@ -83,7 +83,7 @@ func TestMissedForecasts(t *testing.T) {
 	}
 }
 
-// What M4 calls MSIS, with the interval from .025 to .975: the reference values of score_test.go.
+// M4's MSIS, with the interval from .025 to .975: the reference values of score_test.go.
 func TestIntervalOfTally(t *testing.T) {
 	q := Quantiles([]float64{0.9, 0.5})
 	if !slices.Equal(q, []float64{0.025, 0.5, 0.9, 0.975}) {

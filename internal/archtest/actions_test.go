@@ -24,7 +24,7 @@ func TestOnlyExecutorsTellActionsApart(t *testing.T) {
 		if f.test {
 			continue
 		}
-		for _, pos := range toldApart(f.ast, actions) {
+		for _, pos := range typeTests(f.ast, actions) {
 			seen = true
 			if !slices.Contains(executors, f.pkg) {
 				t.Errorf("%s tells actions apart by their type: use the methods of planner.Action", f.fset.Position(pos))
@@ -52,7 +52,7 @@ func TestTellingActionsApartIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(toldApart(f, []string{"Move", "Scale"})); got != want {
+		if got := len(typeTests(f, []string{"Move", "Scale"})); got != want {
 			t.Errorf("%d found, want %d: %s", got, want, src)
 		}
 	}
@@ -103,9 +103,9 @@ func actionTypes(files []file) []string {
 	return out
 }
 
-// toldApart are the places of a file where a value is asked for the type of an action, under whatever name the file imports it. An alias of such a type counts
+// typeTests are the places of a file where a value is asked for the type of an action, under whatever name the file imports it. An alias of such a type counts
 // too: the other files of its package could ask for it.
-func toldApart(f *ast.File, actions []string) []token.Pos {
+func typeTests(f *ast.File, actions []string) []token.Pos {
 	planner := ""
 	for _, s := range f.Imports {
 		if p, _ := strconv.Unquote(s.Path.Value); p == module+"planner" {

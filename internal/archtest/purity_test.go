@@ -249,8 +249,8 @@ func (v *purityVisitor) root(e ast.Expr) types.Object {
 	}
 }
 
-// mapOrder finds slices that take the order of a map: appended to in a range over it (or collected from its keys), and not sorted later in
-// the same function; and sums of floats over it, whose last bits go by the order.
+// mapOrder finds slices that take the order of a map: appended to in a range over it (or collected from its keys), and
+// not sorted later in the same function; and sums of floats over it, whose last bits use the order.
 func (v *purityVisitor) mapOrder(body *ast.BlockStmt) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -274,7 +274,7 @@ func (v *purityVisitor) mapOrder(body *ast.BlockStmt) {
 	})
 }
 
-// unordered says whether a range over e goes by the order of a map.
+// unordered says whether a range over e uses the order of a map.
 func (v *purityVisitor) unordered(e ast.Expr) bool {
 	if t := v.info.TypeOf(e); t != nil {
 		if _, ok := t.Underlying().(*types.Map); ok {

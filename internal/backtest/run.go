@@ -1,5 +1,5 @@
-// Package backtest runs forecasters over rolling origins: in parallel, timed and with word of how far it is. What an origin is and how
-// forecasts are judged is forecast/backtest's, which is pure.
+// Package backtest runs forecasters over rolling origins: in parallel, timed and with word of how far it is. Package
+// forecast/backtest, which is pure, defines origins and judges forecasts.
 package backtest
 
 import (
@@ -83,7 +83,7 @@ type Options struct {
 	Levels []float64
 	// Keep asks for the forecasts of the newest origin.
 	Keep bool
-	// Progress, where set, is told how many of the forecasts are done. It is not called from two goroutines at once.
+	// Progress, where set, receives how many of the forecasts are done. It is not called from two goroutines at once.
 	Progress func(done, total int)
 }
 

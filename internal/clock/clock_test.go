@@ -43,7 +43,7 @@ func TestAnchorsAt(t *testing.T) {
 
 func TestWallWakes(t *testing.T) {
 	w := NewWall()
-	w.Wake() // while nobody is parked
+	w.Wake() // while no caller is parked
 	w.Wake() // twice says no more than once
 	far := time.Now().Add(time.Hour)
 	if err := w.Park(t.Context(), far, false); err != nil {

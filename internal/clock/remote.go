@@ -109,8 +109,9 @@ func (r *Remote) At(apiTimestamp time.Time) time.Time {
 	return r.now
 }
 
-// Park tells the lab that there is nothing to do until the given virtual time, and returns when it has come. Nothing wakes it early: the
-// lab's time stands still while a cycle runs, and what happens meanwhile is seen in the next cycle, a virtual cycle's length later.
+// Park reports to the lab that there is nothing to do until the given virtual time, and returns when it has come.
+// Nothing wakes it early: the lab's time stands still while a cycle runs, and what happens meanwhile is seen in the
+// next cycle, a virtual cycle's length later.
 func (r *Remote) Park(ctx context.Context, until time.Time, wrote bool) error {
 	r.mu.Lock()
 	request := ParkRequest{ID: r.id, Until: until, Wrote: wrote, Have: len(r.anchors)}

@@ -19,8 +19,8 @@ func (w *Wall) Now() time.Time { return time.Now().UTC() }
 // At returns the stamp as it is.
 func (w *Wall) At(apiTimestamp time.Time) time.Time { return apiTimestamp }
 
-// Park sleeps until the given time or the next Wake. A Wake while nobody is parked ends the next Park at once, so that nothing that
-// happened during a cycle is slept over.
+// Park sleeps until the given time or the next Wake. A Wake without a parked caller ends the next Park at once, so that
+// nothing that happened during a cycle is slept over.
 func (w *Wall) Park(ctx context.Context, until time.Time, _ bool) error {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()

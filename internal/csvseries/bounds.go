@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// What is read of a file at most: a small gzipped file can hold gigabytes, on one line.
+// The most that is read of a file: a small gzipped file can hold gigabytes, on one line.
 const (
 	// mostRecord bounds the bytes of a record, mostID those of an id, mostBytes those of a file once it is unzipped.
 	mostRecord = 64 << 10
@@ -23,9 +23,9 @@ const (
 )
 
 // tooMuch is a file beyond a bound.
-type tooMuch struct{ problem, mend string }
+type tooMuch struct{ problem, fix string }
 
-func (e *tooMuch) Error() string { return e.problem + ": " + e.mend }
+func (e *tooMuch) Error() string { return e.problem + ": " + e.fix }
 
 // bounded ends a reading beyond the bounds of a record and of a file. A record is what was read since the last begin; the CSV reader reads a few kilobytes ahead.
 type bounded struct {

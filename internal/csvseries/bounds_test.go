@@ -37,7 +37,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What is gzipped is read by its first bytes, whatever the file is called, and a broken one is named.
+// Gzip is recognised by the first bytes, whatever the file is called, and a broken one is named.
 func TestGzip(t *testing.T) {
 	const text = "id,ts,value\na,1,2\na,2,3\n"
 	whole := zipped(t, strings.NewReader(text))

@@ -26,7 +26,7 @@ func read(t *testing.T, text string, grouped bool) []Group {
 	return out
 }
 
-func TestErrorsNameTheRowAndTheMend(t *testing.T) {
+func TestErrorsNameTheRowAndTheFix(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"empty", "", "in.csv: empty: begin with the header ts,value, or id,ts,value for several series"},
 		{"header only", "id,ts,value\n", "in.csv: no rows: write one row id,ts,value for each value"},
@@ -222,8 +222,8 @@ func FuzzGroups(f *testing.F) {
 		shape, err := Survey("f", strings.NewReader(string(in)), nil)
 		if err != nil {
 			var bad *Error
-			if !errors.As(err, &bad) || bad.Mend == "" {
-				t.Fatalf("error without a mend: %v", err)
+			if !errors.As(err, &bad) || bad.Fix == "" {
+				t.Fatalf("error without a fix: %v", err)
 			}
 			return
 		}

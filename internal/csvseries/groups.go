@@ -33,7 +33,7 @@ func Survey(file string, r io.Reader, check func(Row) error) (Shape, error) {
 			if seen[row.ID] {
 				s.Grouped = false
 			} else if s.IDs++; s.IDs > mostIDs {
-				return s, &Error{File: file, Line: row.Line, Field: "id", Problem: fmt.Sprintf("more than %d series", mostIDs), Mend: "split the file"}
+				return s, &Error{File: file, Line: row.Line, Field: "id", Problem: fmt.Sprintf("more than %d series", mostIDs), Fix: "split the file"}
 			}
 			seen[row.ID] = true
 		}
@@ -42,7 +42,7 @@ func Survey(file string, r io.Reader, check func(Row) error) (Shape, error) {
 		}
 		if held > mostHeld {
 			return s, &Error{File: file, Line: row.Line, Problem: fmt.Sprintf("more than %d rows that must be held at once", mostHeld),
-				Mend: "let the rows of each id stand together, and split longer series"}
+				Fix: "let the rows of each id stand together, and split longer series"}
 		}
 	}
 	return s, nil
@@ -134,7 +134,7 @@ func group(file, id string, points []Point) (Group, error) {
 			if id != "" {
 				problem = fmt.Sprintf("id %s has this time on line %d already", quote(id), points[i-1].Line)
 			}
-			return Group{}, &Error{File: file, Line: int(points[i].Line), Field: "ts", Problem: problem, Mend: "keep one value for each time"}
+			return Group{}, &Error{File: file, Line: int(points[i].Line), Field: "ts", Problem: problem, Fix: "keep one value for each time"}
 		}
 	}
 	return Group{ID: id, Points: points}, nil

@@ -28,7 +28,7 @@ func Holidays(file string, data []byte) ([]plain.Holiday, error) {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &Error{File: file, Problem: "no holidays", Mend: "write one row date,name for each day"}
+		return nil, &Error{File: file, Problem: "no holidays", Fix: "write one row date,name for each day"}
 	}
 	var out []plain.Holiday
 	seen := map[string]int{}
@@ -44,7 +44,7 @@ func Holidays(file string, data []byte) ([]plain.Holiday, error) {
 				what = "region " + r.region
 			}
 			return nil, &Error{File: file, Line: r.line, Problem: fmt.Sprintf("%s stands on line %d already", what, first),
-				Mend: "keep one row for each day, and one for each region"}
+				Fix: "keep one row for each day, and one for each region"}
 		}
 		seen[key] = r.line
 		out = append(out, days...)
@@ -63,8 +63,8 @@ type holidayRow struct {
 const firstYear, lastYear = 1970, 2099
 
 func (r *holidayRow) parse(file string) ([]plain.Holiday, error) {
-	fail := func(field, problem, mend string) ([]plain.Holiday, error) {
-		return nil, &Error{File: file, Line: r.line, Field: field, Problem: problem, Mend: mend}
+	fail := func(field, problem, fix string) ([]plain.Holiday, error) {
+		return nil, &Error{File: file, Line: r.line, Field: field, Problem: problem, Fix: fix}
 	}
 	if r.region == "" && r.name == "" {
 		return fail("name", "empty", "name the holiday: days of one name are occurrences of one holiday")
@@ -113,7 +113,7 @@ func (r *holidayRow) set(field, value string) bool {
 	return true
 }
 
-const headerMend = "begin with the header date,name or date,name,zone, or region or region,zone"
+const headerFix = "begin with the header date,name or date,name,zone, or region or region,zone"
 
 // holidayRows tells CSV from YAML by how the file begins: a header is no list.
 func holidayRows(file string, data []byte) ([]holidayRow, error) {
@@ -124,7 +124,7 @@ func holidayRows(file string, data []byte) ([]holidayRow, error) {
 		return csvHolidays(file, data)
 	}
 	if len(text) == 0 {
-		return nil, &Error{File: file, Problem: "empty", Mend: headerMend}
+		return nil, &Error{File: file, Problem: "empty", Fix: headerFix}
 	}
 	return yamlHolidays(file, data)
 }
@@ -154,13 +154,13 @@ func csvHolidays(file string, data []byte) ([]holidayRow, error) {
 			}
 			if !slices.Contains([]string{"date,name", "date,name,zone", "region", "region,zone"}, strings.Join(columns, ",")) {
 				return nil, &Error{File: file, Line: line, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(columns, ","))),
-					Mend: headerMend}
+					Fix: headerFix}
 			}
 			continue
 		}
 		if len(record) != len(columns) {
 			return nil, &Error{File: file, Line: line, Problem: fmt.Sprintf("%d fields", len(record)),
-				Mend: fmt.Sprintf("write the %d fields %s", len(columns), strings.Join(columns, ","))}
+				Fix: fmt.Sprintf("write the %d fields %s", len(columns), strings.Join(columns, ","))}
 		}
 		row := holidayRow{line: line}
 		for i, c := range columns {
@@ -171,13 +171,13 @@ func csvHolidays(file string, data []byte) ([]holidayRow, error) {
 }
 
 func yamlHolidays(file string, data []byte) ([]holidayRow, error) {
-	const mend = "write CSV with the header date,name or date,name,zone, or a YAML list of those fields, or of region and zone"
+	const fix = "write CSV with the header date,name or date,name,zone, or a YAML list of those fields, or of region and zone"
 	fail := func(n *yaml.Node, problem string) ([]holidayRow, error) {
-		return nil, &Error{File: file, Line: n.Line, Problem: problem, Mend: mend}
+		return nil, &Error{File: file, Line: n.Line, Problem: problem, Fix: fix}
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) != 1 {
-		return nil, &Error{File: file, Problem: "neither CSV nor YAML", Mend: mend}
+		return nil, &Error{File: file, Problem: "neither CSV nor YAML", Fix: fix}
 	}
 	list := doc.Content[0]
 	if list.Kind == yaml.MappingNode && len(list.Content) == 2 && list.Content[0].Value == "holidays" {

@@ -104,8 +104,8 @@ func FuzzHolidays(f *testing.F) {
 		got, err := Holidays("h", data)
 		var bad *Error
 		if err != nil {
-			if !errors.As(err, &bad) || bad.Mend == "" {
-				t.Fatalf("%q: %v says no mend", data, err)
+			if !errors.As(err, &bad) || bad.Fix == "" {
+				t.Fatalf("%q: %v says no fix", data, err)
 			}
 			return
 		}

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Error is a row that cannot be read: where it stands, what is wrong with it and what would mend it.
+// Error is a row that cannot be read: where it stands, what is wrong with it and what would fix it.
 type Error struct {
 	File  string
 	Line  int
 	Field string
-	// Problem says what was found, Mend what to write instead.
-	Problem, Mend string
+	// Problem says what was found, Fix what to write instead.
+	Problem, Fix string
 }
 
-// Error renders "FILE:LINE: FIELD: PROBLEM: MEND".
+// Error renders "FILE:LINE: FIELD: PROBLEM: FIX".
 func (e *Error) Error() string {
 	s := e.File
 	if e.Line > 0 {
@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	if e.Field != "" {
 		s += ": " + e.Field
 	}
-	return s + ": " + e.Problem + ": " + e.Mend
+	return s + ": " + e.Problem + ": " + e.Fix
 }
 
 // Row is one value.
@@ -96,13 +96,13 @@ func (p *parser) open(r io.Reader) error {
 	const want = "begin with the header ts,value, or id,ts,value for several series"
 	switch {
 	case len(record) == 0:
-		return &Error{File: p.file, Problem: "empty", Mend: want}
+		return &Error{File: p.file, Problem: "empty", Fix: want}
 	case slices.Equal(record, header):
 		p.columns = header
 	case slices.Equal(record, loneHeader):
 		p.columns = loneHeader
 	default:
-		return &Error{File: p.file, Line: p.last, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(record, ","))), Mend: want}
+		return &Error{File: p.file, Line: p.last, Field: "header", Problem: fmt.Sprintf("found %s", clip(strings.Join(record, ","))), Fix: want}
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (p *parser) rows(yield func(Row, error) bool) {
 		record, err := p.read()
 		if errors.Is(err, io.EOF) {
 			if n == 0 {
-				yield(Row{}, &Error{File: p.file, Problem: "no rows", Mend: "write one row " + strings.Join(p.columns, ",") + " for each value"})
+				yield(Row{}, &Error{File: p.file, Problem: "no rows", Fix: "write one row " + strings.Join(p.columns, ",") + " for each value"})
 			}
 			return
 		}
@@ -145,18 +145,18 @@ func (p *parser) broken(err error) error {
 	var much *tooMuch
 	switch {
 	case errors.As(err, &much):
-		return &Error{File: p.file, Line: p.last + 1, Problem: much.problem, Mend: much.mend}
+		return &Error{File: p.file, Line: p.last + 1, Problem: much.problem, Fix: much.fix}
 	case badZip(err):
-		return &Error{File: p.file, Problem: "broken gzip: " + err.Error(), Mend: "write a CSV file, or a gzipped one"}
+		return &Error{File: p.file, Problem: "broken gzip: " + err.Error(), Fix: "write a CSV file, or a gzipped one"}
 	case !errors.As(err, &bad):
 		return fmt.Errorf("read %s: %w", p.file, err)
 	}
-	return &Error{File: p.file, Line: bad.Line, Problem: bad.Err.Error(), Mend: "put a field that holds quotes or commas into double quotes, and double its quotes"}
+	return &Error{File: p.file, Line: bad.Line, Problem: bad.Err.Error(), Fix: "put a field that holds quotes or commas into double quotes, and double its quotes"}
 }
 
 func (p *parser) row(record []string, line int) (Row, error) {
-	fail := func(field, problem, mend string) (Row, error) {
-		return Row{}, &Error{File: p.file, Line: line, Field: field, Problem: problem, Mend: mend}
+	fail := func(field, problem, fix string) (Row, error) {
+		return Row{}, &Error{File: p.file, Line: line, Field: field, Problem: problem, Fix: fix}
 	}
 	if len(record) != len(p.columns) {
 		return fail("", fmt.Sprintf("%d fields", len(record)), fmt.Sprintf("write the %s fields %s", numbers[len(p.columns)], strings.Join(p.columns, ",")))

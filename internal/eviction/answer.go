@@ -46,7 +46,7 @@ func (a Answer) Done() bool { return a.Verdict == Accepted || a.Verdict == Gone 
 // Definite reports whether the API server said no: no pod ends by this request. Without an answer, one may.
 func (a Answer) Definite() bool { return a.Verdict == Later || a.Verdict == Never }
 
-// What admission says in the messages of its refusals: no field of an answer names the guard.
+// Parts of admission's messages of refusal: no field of an answer names the guard.
 var (
 	webhookDenied = regexp.MustCompile(`^admission webhook "([^"]+)" `)
 	webhookFailed = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
@@ -117,7 +117,8 @@ func classify(namespace string, s *metav1.Status, err error) Answer {
 	return Answer{Verdict: Unknown, Cause: fleet.RefusedByServer}
 }
 
-// missing tells a pod that is gone from a budget that went while it was asked, and from an API server that does not know the path.
+// missing distinguishes a pod that is gone from a budget that went while it was asked, and from an API server that does
+// not know the path.
 func missing(namespace string, s *metav1.Status) Answer {
 	switch kind := kindOf(s); {
 	case strings.HasPrefix(kind, "poddisruptionbudget"):

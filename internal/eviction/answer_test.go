@@ -129,7 +129,8 @@ func TestPausesGrowToABound(t *testing.T) {
 	}
 }
 
-// What refuses may change: then the next try is due at once, but no two tries follow each other within five seconds.
+// The refusing side may change: then the next try is due at once, but no two tries follow each other within five
+// seconds.
 func TestEventsEndAPause(t *testing.T) {
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	m := NewMemory()

@@ -9,8 +9,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// The pauses between two tries for one pod: each is twice the last, up to a bound. Budgets come and go within minutes. What an operator has to change takes
-// longer, and no event says that it was changed.
+// The pauses between two tries for one pod: each is twice the last, up to a bound. Budgets come and go within minutes.
+// A change by an operator takes longer, and no event says that it was changed.
 const (
 	LaterFirst, LaterMost = 10 * time.Second, 2 * time.Minute
 	NeverFirst, NeverMost = time.Minute, 10 * time.Minute

@@ -18,8 +18,9 @@ type Station struct {
 	// Cores are the cores of one pod, CPUSeconds the mean cost of a request: one core for that long.
 	Cores      int
 	CPUSeconds float64
-	// Burst is how far a pod may use more than its cores while its machine has some to spare, as a multiple of them; 1 when 0. It is for
-	// services that promise a utilisation: one that promises a latency is reckoned by the queue of its own cores.
+	// Burst is how far a pod may use more than its cores while its machine has some to spare, as a multiple of them; 1
+	// when 0. It is for services that promise a utilisation: one that promises a latency is computed by the queue of
+	// its own cores.
 	Burst float64
 	// Idle is the share of a pod's cores that a ready pod uses which serves nothing; it competes with no request.
 	Idle float64
@@ -61,7 +62,8 @@ type Outcome struct {
 	station *Station
 }
 
-// saturation is the utilisation beyond which the stationary formula would take minutes to come true; the fluid backlog tells the rest.
+// saturation is the utilisation beyond which the stationary formula would take minutes to come true; the fluid backlog
+// covers the rest.
 const saturation = 0.98
 
 // Step plays one step. rate is the true load; it spreads evenly over the ready pods (least-loaded balancing), and what they cannot serve
@@ -153,7 +155,7 @@ func (o *Outcome) Latencies() Latencies {
 	wait := ErlangC(c, a)
 	left := 1.0
 	for i, b := range Bounds {
-		// Beyond a billionth nobody is left, and the exponentials can be spared.
+		// Beyond a billionth no request is left, and the exponentials can be spared.
 		if x := (b - o.Wait.Seconds()) / o.station.CPUSeconds; x > 0 && left > 1e-9 {
 			left = tail(c, a, wait, x)
 		}

@@ -14,12 +14,13 @@ type Work struct {
 	Every, Restore time.Duration
 }
 
-// Worker is one member: restoring, then working, then (once told to leave) saving, then idle until it goes. Times must not run backwards.
+// Worker is one member: restoring, then working, then (after a notice) saving, then idle until it goes. Times must not
+// run backwards.
 type Worker struct {
 	at       time.Time // up to which it was played
 	restored time.Time
 	unsaved  float64   // core-seconds of work since the last checkpoint
-	ack      time.Time // end of saving; zero while nobody asked it to leave
+	ack      time.Time // end of saving; zero while it has no notice
 }
 
 // StartWorker returns a member that begins to restore.
@@ -49,8 +50,8 @@ func (m *Worker) Play(w Work, to time.Time) (saved float64) {
 	return saved
 }
 
-// Notice tells a member that was played up to now to save for a time and leave; it returns when it will acknowledge. Told again, it answers
-// the same.
+// Notice makes a member that was played up to now save for a time and leave; it returns when it will acknowledge. A
+// second notice gets the same answer.
 func (m *Worker) Notice(at time.Time, save time.Duration) time.Time {
 	if m.ack.IsZero() {
 		m.ack = at.Add(save)
@@ -58,10 +59,10 @@ func (m *Worker) Notice(at time.Time, save time.Duration) time.Time {
 	return m.ack
 }
 
-// Noticed reports whether the member was told to leave.
+// Noticed reports whether the member has a notice.
 func (m *Worker) Noticed() bool { return !m.ack.IsZero() }
 
-// Resume tells a member that was played up to now that the notice was taken back.
+// Resume takes the notice of a member that was played up to now back.
 func (m *Worker) Resume() { m.ack = time.Time{} }
 
 // Acked reports whether the member has saved its work by a time.

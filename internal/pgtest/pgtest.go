@@ -20,7 +20,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// superuser is the role that the cluster is made with. Whoever reaches the socket is trusted: its folder is the test's own.
+// superuser is the role that the cluster is made with. Every client of the socket is trusted: its folder is the test's
+// own.
 const superuser = "springtide"
 
 // readyWithin is how long a server may take to answer. It is generous, since tests share a machine.
@@ -37,7 +38,7 @@ type Server struct {
 	made   int
 }
 
-// Start makes a cluster and starts it. It fails the test, with the mend, where PostgreSQL is not installed.
+// Start makes a cluster and starts it. It fails the test, with the fix, where PostgreSQL is not installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	bin, err := findPrograms()

@@ -25,8 +25,8 @@ const (
 //
 // In the history a missing interval stays a gap. The replay needs a load at every minute, so a gap there is bridged by the path.
 //
-// No minute before the replay rests on a value after its start: the last half interval of the history is held, and the replay's path
-// sets out from there.
+// No minute before the replay depends on a value after its start: the last half interval of the history is held, and
+// the replay's path sets out from there.
 func Minutes(raw series.Series, split int, r *rand.Rand) series.Series {
 	k := int(raw.Step / time.Minute)
 	n := raw.Len() * k

@@ -18,9 +18,9 @@ const (
 	warnAround  = 15
 )
 
-// Calm reports whether a service is predictable by history alone: at most ten minutes a week whose load is more than 1.4 times the maximum
-// of the ten minutes before them and of a quarter of an hour around the same time yesterday and a week ago. What is not calm is bursty. A
-// history of less than a day says nothing, and is bursty.
+// Calm reports whether a service is predictable by history alone: at most ten minutes a week whose load is more than
+// 1.4 times the maximum of the ten minutes before them and of a quarter of an hour around the same time yesterday and a
+// week ago. Every other service is bursty. A history of less than a day says nothing, and is bursty.
 func Calm(minutes series.Series) bool {
 	const perDay, perWeek = int(day / time.Minute), int(week / time.Minute)
 	v := minutes.Values

@@ -88,7 +88,7 @@ func (f Frame) History(s series.Series) series.Series {
 	return series.Series{Start: s.Start, Step: s.Step, Values: s.Values[:n:n]}
 }
 
-// LastWeek is the week of a series before the replay: what static provisioning goes by.
+// LastWeek is the week of a series before the replay: what static provisioning uses.
 func (f Frame) LastWeek(s series.Series) series.Series {
 	return f.History(s).Since(f.Start().Add(-week))
 }

@@ -108,7 +108,7 @@ func Run(ctx context.Context, c config.Controller, clockURL string) error {
 		return l.Run(ctx, epoch)
 	})
 	if ctx.Err() != nil {
-		return nil // told to stop
+		return nil // asked to stop
 	}
 	return err
 }

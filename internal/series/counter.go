@@ -24,8 +24,8 @@ func (s Series) Rates() (rates Series, resets int) {
 	return rates, resets
 }
 
-// DropNegative returns s with its negative values turned into gaps, and their number: a rate below zero is a counter reset that somebody
-// differenced away, not a load.
+// DropNegative returns s with its negative values turned into gaps, and their number: a rate below zero is a counter
+// reset that was differenced away, not a load.
 func (s Series) DropNegative() (clean Series, dropped int) {
 	clean = Series{Start: s.Start, Step: s.Step, Values: make([]float64, len(s.Values))}
 	for i, v := range s.Values {

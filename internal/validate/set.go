@@ -29,8 +29,8 @@ type Set struct {
 	Quotas   []*v1alpha1.CapacityQuota
 }
 
-// Problems finds what is wrong between the objects: a second owner of a target, pools that pick the same machines, parents that form a
-// circle or are missing. What is wrong with an object alone is left to the functions of its kind.
+// Problems finds what is wrong between the objects: a second owner of a target, pools that pick the same machines,
+// parents that form a circle or are missing. The functions of each kind find what is wrong with one object alone.
 func (s *Set) Problems() map[Key][]Problem {
 	out := map[Key][]Problem{}
 	for name, p := range SharedTargets(s.Services) {
@@ -98,9 +98,10 @@ func ParentCircles(quotas []*v1alpha1.CapacityQuota) map[string]Problem {
 	return out
 }
 
-// OversoldParents finds the quotas that guarantee less than those below them together, by name. Nothing breaks on that, as the guarantees
-// below are scaled down alike; but somebody counts on what they do not have. A quota that guarantees nothing of a resource passes on what
-// those below it are guaranteed, and quotas in a circle are left to [ParentCircles].
+// OversoldParents finds the quotas that guarantee less than those below them together, by name. Nothing breaks on that,
+// as the guarantees below are scaled down alike; but a tenant counts on what it does not have. A quota that guarantees
+// nothing of a resource passes on what those below it are guaranteed, and quotas in a circle are left to
+// [ParentCircles].
 func OversoldParents(quotas []*v1alpha1.CapacityQuota) map[string]Problem {
 	circles := ParentCircles(quotas)
 	below := map[string][]*v1alpha1.CapacityQuota{}
@@ -130,7 +131,7 @@ func OversoldParents(quotas []*v1alpha1.CapacityQuota) map[string]Problem {
 			if own.IsZero() {
 				return sum
 			}
-			if _, told := out[q.Name]; sum.Cmp(own) > 0 && !told {
+			if _, found := out[q.Name]; sum.Cmp(own) > 0 && !found {
 				out[q.Name] = Problem{"spec.guarantee." + r.name, fmt.Sprintf("the guarantees below come to %s of its %s: raise it, or lower theirs, which count as less until then", sum.String(), own.String())}
 			}
 			return own

@@ -121,7 +121,7 @@ func (c *client) release() {
 	c.parked = nil
 }
 
-// SetOutage says whether something is down on purpose: then nobody is waited for.
+// SetOutage says whether something is down on purpose: then the lab waits for no controller.
 func (s *Server) SetOutage(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +249,7 @@ func (s *Server) park(r clock.ParkRequest) chan struct{} {
 	return c.parked
 }
 
-// leave drops the controller whose park was cut off, unless it has parked anew.
+// leave drops the controller whose park was cut off, unless it has parked again.
 func (s *Server) leave(id string, parked chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

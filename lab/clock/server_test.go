@@ -103,7 +103,7 @@ func TestParkEndsOnlyAtItsTime(t *testing.T) {
 	}
 }
 
-func TestOutageWaitsForNobody(t *testing.T) {
+func TestOutageWaitsForNone(t *testing.T) {
 	s := listen(t)
 	r := connect(t, s, "a")
 	if err := r.Park(t.Context(), start, false); err != nil { // its time has come: it works on

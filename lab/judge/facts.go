@@ -116,7 +116,7 @@ type Pool struct {
 	ByCells bool
 	// Notice is what its borrowers are announced at least.
 	Notice time.Duration
-	// Matches tells the machines at home in it by their labels.
+	// Matches finds the machines at home in it by their labels.
 	Matches func(labels map[string]string) bool
 }
 

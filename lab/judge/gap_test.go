@@ -17,7 +17,7 @@ func (s *stage) dark(d time.Duration, down ...string) {
 	s.pass(d)
 }
 
-// light ends a gap. What a new list shows is seen before the first step in the light.
+// light ends a gap. The judge sees a new list before the first step in the light.
 func (s *stage) light() {
 	s.look.Blind, s.look.Down = false, nil
 	s.pass(step)
@@ -43,7 +43,7 @@ func TestWhatWasNotSeenIsNoBreach(t *testing.T) {
 			s.dark(3*time.Minute, "etcd")
 			l := s.loan("Noticed")
 			l.Deadline = s.now.Add(time.Minute)
-			s.relist([]any{l}, append(s.webs(), s.work("w1", "n2").told(Notice{"l1", 2, l.Deadline})), []any{s.share("offline", "online", 2)}, []any{s.deployment("d", 2)},
+			s.relist([]any{l}, append(s.webs(), s.work("w1", "n2").noticed(Notice{"l1", 2, l.Deadline})), []any{s.share("offline", "online", 2)}, []any{s.deployment("d", 2)},
 				[]any{s.node("n1"), s.closed("n2"), s.offlineNode("o1")})
 			s.light()
 		},
@@ -51,7 +51,7 @@ func TestWhatWasNotSeenIsNoBreach(t *testing.T) {
 			l := *s.recall()
 			s.dark(time.Minute)
 			l.Deadline = s.now.Add(15 * time.Second)
-			s.relist([]any{&l}, append(s.webs(), s.work("w1", "n2").told(Notice{"l1", 2, l.Deadline})), []any{s.share("offline", "online", 2)}, []any{s.deployment("d", 2)},
+			s.relist([]any{&l}, append(s.webs(), s.work("w1", "n2").noticed(Notice{"l1", 2, l.Deadline})), []any{s.share("offline", "online", 2)}, []any{s.deployment("d", 2)},
 				[]any{s.node("n1"), s.closed("n2"), s.offlineNode("o1")})
 			s.light()
 		},
@@ -117,7 +117,7 @@ func TestWhatWasNotSeenIsNoBreach(t *testing.T) {
 			s.dark(time.Minute)
 			l := s.loan("Noticed")
 			l.Deadline = s.now.Add(20 * time.Second)
-			s.relist([]any{l}, append(s.webs(), s.work("w1", "n2").told(Notice{"l1", 2, l.Deadline})), []any{s.share("offline", "online", 2)}, []any{s.deployment("d", 2)},
+			s.relist([]any{l}, append(s.webs(), s.work("w1", "n2").noticed(Notice{"l1", 2, l.Deadline})), []any{s.share("offline", "online", 2)}, []any{s.deployment("d", 2)},
 				[]any{s.node("n1"), s.closed("n2"), s.offlineNode("o1")})
 			s.light()
 		},
@@ -137,7 +137,7 @@ func TestWhatWasNotSeenIsNoBreach(t *testing.T) {
 			s.light()
 			l := s.loan("Noticed")
 			l.Deadline = s.now.Add(2*time.Minute - step)
-			s.see(l, s.share("offline", "online", 2), s.closed("n2"), s.work("w1", "n2").told(Notice{"l1", 2, l.Deadline}))
+			s.see(l, s.share("offline", "online", 2), s.closed("n2"), s.work("w1", "n2").noticed(Notice{"l1", 2, l.Deadline}))
 			s.pass(step)
 		},
 		"no controller could renew its lease": func(s *stage) {
@@ -152,7 +152,7 @@ func TestWhatWasNotSeenIsNoBreach(t *testing.T) {
 			l := s.loan("Noticed")
 			l.Deadline = s.now.Add(2*time.Minute - step)
 			n := s.closed("n2")
-			s.see(l, s.share("offline", "online", 2), n, s.work("w1", "n2").told(Notice{"l1", 2, l.Deadline}))
+			s.see(l, s.share("offline", "online", 2), n, s.work("w1", "n2").noticed(Notice{"l1", 2, l.Deadline}))
 			s.light()
 		},
 	} {
@@ -217,7 +217,7 @@ func TestFaultsOfAGapAreFound(t *testing.T) {
 			s.evict("w1", 201)
 			s.pass(step)
 		}, "lab/w1"},
-		{ruleTold, "refusals after the outage that are not reported", func(s *stage) {
+		{ruleReported, "refusals after the outage that are not reported", func(s *stage) {
 			s.look.Down = []string{"etcd"}
 			s.pass(5 * time.Minute)
 			s.light()

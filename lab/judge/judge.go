@@ -23,8 +23,9 @@ type Judge struct {
 	steps int
 	still bool          // spans stood still at the last step
 	seen  time.Duration // time that was judged
-	// lit is the last step at which the judge saw the cluster, paced the last one at which nothing was down either, nor at the step before. What is seen
-	// now happened at any time since lit. What is seen in time was decided at any time since paced: while something is down, the lab waits for no process.
+	// lit is the last step at which the judge saw the cluster, paced the last one at which nothing was down either, nor
+	// at the step before. A change that is seen now happened at any time since lit. A change that is seen in time was decided at
+	// any time since paced: while something is down, the lab waits for no process.
 	lit, paced time.Time
 
 	nodes       map[string]*Node
@@ -86,7 +87,8 @@ func New(o Options) *Judge {
 	}
 }
 
-// See takes a fact over: an object as it is now, [Gone], [Whole], [Event] or [Request]. What is seen between two steps happened at the first.
+// See takes a fact over: an object as it is now, [Gone], [Whole], [Event] or [Request]. A change between two steps
+// counts at the first.
 func (j *Judge) See(fact any) {
 	switch f := fact.(type) {
 	case *Node:
@@ -315,12 +317,12 @@ func (j *Judge) forget() {
 type hold struct{ rule, object string }
 
 type holding struct {
-	since  time.Time
-	lasted time.Duration
-	span   time.Duration
-	what   string
-	fresh  bool // it was found in this step too
-	told   bool
+	since    time.Time
+	lasted   time.Duration
+	span     time.Duration
+	what     string
+	fresh    bool // it was found in this step too
+	reported bool
 }
 
 // while says that a condition stands now. It is found once it has stood for longer than its span without a break.
@@ -332,7 +334,7 @@ func (j *Judge) while(rule, object string, span time.Duration, format string, ar
 		j.held[key] = h
 	}
 	h.fresh, h.span = true, span
-	if !h.told {
+	if !h.reported {
 		h.what = fmt.Sprintf(format, args...)
 	}
 }
@@ -349,7 +351,7 @@ func (j *Judge) ripen(passed time.Duration) {
 		if !h.since.Equal(j.now) {
 			h.lasted += passed
 		}
-		if h.lasted > h.span && !h.told {
+		if h.lasted > h.span && !h.reported {
 			ripe = append(ripe, key)
 		}
 	}
@@ -358,7 +360,7 @@ func (j *Judge) ripen(passed time.Duration) {
 	})
 	for _, key := range ripe {
 		h := j.held[key]
-		h.told = true
+		h.reported = true
 		j.find(key.rule, key.object, h.since, "%s", h.what)
 	}
 }

@@ -53,7 +53,7 @@ func (s *stage) see(facts ...any) {
 	}
 }
 
-// pass lets time go by.
+// pass lets time pass.
 func (s *stage) pass(d time.Duration) {
 	for end := s.now.Add(d); s.now.Before(end); {
 		s.now = s.now.Add(step)
@@ -62,7 +62,7 @@ func (s *stage) pass(d time.Duration) {
 	}
 }
 
-// during lets time go by and says at each step what is so.
+// during lets time pass and says at each step what is so.
 func (s *stage) during(d time.Duration, each func()) {
 	for end := s.now.Add(d); s.now.Before(end); {
 		each()
@@ -484,7 +484,7 @@ var faults = []planted{
 		s.lend()
 		s.recall()
 		s.evict("w1", 201)
-		s.see(Gone{s.work("w1", "n2").told(Notice{"l1", 2, s.now.Add(time.Minute)})})
+		s.see(Gone{s.work("w1", "n2").noticed(Notice{"l1", 2, s.now.Add(time.Minute)})})
 		s.pass(step)
 	}, "lab/w1"},
 	{ruleEviction, "a pod is evicted from offline's own machine without a loan", func(s *stage) {
@@ -595,7 +595,7 @@ var faults = []planted{
 	}, "node n2 taint"},
 	{rulePair, "a notice that was taken back stays on the pod", func(s *stage) {
 		s.lend()
-		s.see(s.work("w1", "n2").told(Notice{"l1", 1, s.now.Add(time.Minute)}))
+		s.see(s.work("w1", "n2").noticed(Notice{"l1", 1, s.now.Add(time.Minute)}))
 		s.pass(4 * time.Minute)
 	}, "lab/w1"},
 
@@ -735,21 +735,21 @@ var faults = []planted{
 		}
 	}, "controller"},
 
-	{ruleTold, "a budget refuses and nobody says so", func(s *stage) {
+	{ruleReported, "a budget refuses and nothing reports it", func(s *stage) {
 		s.recalled()
 		s.during(2*time.Minute, func() { s.evict("w1", 429) })
 	}, "lab/w1"},
-	{ruleTold, "two budgets answer 500", func(s *stage) {
+	{ruleReported, "two budgets answer 500", func(s *stage) {
 		l := s.recalled()
 		d := s.loan("Draining")
 		d.Deadline, d.Conditions = l.Deadline, []Condition{{"Clean", "False", "Waiting", "1 pod is on the parcel"}}
 		s.see(d)
 		s.during(2*time.Minute, func() { s.evict("w1", 500) })
 	}, "lab/w1"},
-	{ruleTold, "a write is refused again and again", func(s *stage) {
+	{ruleReported, "a write is refused again and again", func(s *stage) {
 		s.during(5*time.Minute, func() { s.request("patch", "deployments/scale", Ref{"shop", "web"}, 422) })
 	}, "shop/web"},
-	{ruleTold, "a right is missing", func(s *stage) {
+	{ruleReported, "a right is missing", func(s *stage) {
 		s.during(5*time.Minute, func() { s.request("update", "loans/status", Ref{"", "l1"}, 403) })
 	}, "l1"},
 }
@@ -775,7 +775,7 @@ func TestRefusalsThatAreReported(t *testing.T) {
 		s.during(2*time.Minute, func() { s.evict("w1", 500) })
 		found := false
 		for _, x := range s.j.Report().Findings {
-			found = found || x.Rule == ruleTold
+			found = found || x.Rule == ruleReported
 		}
 		if found != c.found {
 			t.Errorf("%+v: found is %v: %v", c.condition, found, s.j.Report().Findings)
@@ -795,8 +795,8 @@ func (l *Loan) via(phases ...string) *Loan {
 	return l
 }
 
-// told is a pod with a notice.
-func (p *Pod) told(n Notice) *Pod {
+// noticed is a pod with a notice.
+func (p *Pod) noticed(n Notice) *Pod {
 	p.Notice = n
 	return p
 }

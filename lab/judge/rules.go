@@ -25,18 +25,18 @@ const (
 	ruleSource   = "source"
 	ruleNeed     = "need"
 	ruleStuck    = "stuck"
-	ruleTold     = "told"
+	ruleReported = "told"
 )
 
 // The spans of the rules.
 const (
-	spanCell   = 15 * time.Second
-	spanSide   = 30 * time.Second
-	spanPair   = 3 * time.Minute
-	spanWait   = time.Minute
-	spanSource = 5 * time.Minute
-	spanNeed   = time.Minute
-	spanTold   = time.Minute
+	spanCell     = 15 * time.Second
+	spanSide     = 30 * time.Second
+	spanPair     = 3 * time.Minute
+	spanWait     = time.Minute
+	spanSource   = 5 * time.Minute
+	spanNeed     = time.Minute
+	spanReported = time.Minute
 
 	spanEmptying  = 65 * time.Minute
 	spanNoticed   = 3 * time.Minute // after the deadline
@@ -73,7 +73,7 @@ var rules = []rule{
 	{ruleSource, "Once the source of the metrics was away, or had no sample of the last minutes, for 5 minutes, no service is scaled in and nothing is lent to offline.", nil},
 	{ruleNeed, "No service has for longer than 60 s fewer ready replicas than its true load needs. Where the load grew by a quarter within 5 minutes, it carries the least that the load needed in these 5 minutes. After an outage it has 5 minutes to follow. A service at its own maximum is its owner's.", (*Judge).lookNeeds},
 	{ruleStuck, "Nothing is stuck: a loan leaves Emptying within 65 min, Noticed within 3 min of its deadline, Draining within 20 min, Fenced within 30 min, and is deleted 15 min after its end; a pod ends 5 min after its grace; a target follows a service that wants more within 5 min, or a condition says why not; one controller leads.", (*Judge).lookStuck},
-	{ruleTold, "A refusal is reported: of an eviction that is refused for longer than 60 s by the loan's condition Forced, by its reason or by a warning that names it; of any other request of ours that is refused 10 times in 10 minutes by a warning or a condition of its object.", (*Judge).lookTold},
+	{ruleReported, "A refusal is reported: of an eviction that is refused for longer than 60 s by the loan's condition Forced, by its reason or by a warning that names it; of any other request of ours that is refused 10 times in 10 minutes by a warning or a condition of its object.", (*Judge).lookReported},
 }
 
 // phases are the steps that the documentation of loans knows. The first phase of a loan may go unwritten.
@@ -121,7 +121,7 @@ func (j *Judge) seeLoan(l *Loan) {
 		return
 	}
 	j.phased[l.UID] = j.now
-	// What was written while the watch was broken stands in the history.
+	// Writes during a broken watch stand in the history.
 	way := []string{was.Phase}
 	if n := len(was.History); n <= len(l.History) && slices.Equal(was.History, l.History[:n]) {
 		way = append(way, l.History[n:]...)

@@ -180,8 +180,8 @@ type refused struct {
 	text        string
 }
 
-// lookTold asks whether each refusal is reported.
-func (j *Judge) lookTold(*Look) {
+// lookReported asks whether each refusal is reported.
+func (j *Judge) lookReported(*Look) {
 	if !j.paced.Equal(j.now) {
 		return // what is, or was, down on purpose refuses for reasons of the lab
 	}
@@ -197,7 +197,7 @@ func (j *Judge) lookTold(*Look) {
 			}
 			continue
 		}
-		j.saw(ruleTold, 1)
+		j.saw(ruleReported, 1)
 		s := j.refusals[key]
 		if s == nil {
 			s = &refused{first: j.now}
@@ -217,7 +217,7 @@ func (j *Judge) lookTold(*Look) {
 			continue
 		}
 		if len(s.times) == refusedOften && j.now.Sub(s.times[0]) <= 10*time.Minute && len(j.warned[key.ref]) == 0 && !j.complains(key.ref) {
-			j.while(ruleTold, key.resource+" "+key.ref.String(), 0, "%s was refused %d times since %s with code %d (%s): no warning and no condition says so", key.verb, len(s.times), clock(s.first), s.code, s.text)
+			j.while(ruleReported, key.resource+" "+key.ref.String(), 0, "%s was refused %d times since %s with code %d (%s): no warning and no condition says so", key.verb, len(s.times), clock(s.first), s.code, s.text)
 		}
 	}
 }
@@ -259,5 +259,5 @@ func (j *Judge) judgeRefusedEviction(ref Ref, s *refused) {
 			return
 		}
 	}
-	j.while(ruleTold, "eviction of "+ref.String(), spanTold, "is refused since %s with code %d (%s): no loan of node %s and no warning says so", clock(s.first), s.code, s.text, p.Node)
+	j.while(ruleReported, "eviction of "+ref.String(), spanReported, "is refused since %s with code %d (%s): no loan of node %s and no warning says so", clock(s.first), s.code, s.text, p.Node)
 }

@@ -1,5 +1,5 @@
-// Package liar stands before Prometheus and lies: it passes queries on and changes what comes back, as a source does whose scrapes, rules or
-// network are broken. The product cannot tell it from Prometheus but by what it says.
+// Package liar stands before Prometheus and lies: it passes queries on and changes what comes back, as a source does
+// whose scrapes, rules or network are broken. The product can distinguish it from Prometheus only by its answers.
 package liar
 
 import (
@@ -33,7 +33,7 @@ const (
 	Page       Lie = "page"    // a login page, with status 200
 )
 
-// All are all lies, in the order in which they are told in a row.
+// All are all lies, in the order in which they are played in a row.
 func All() []Lie { return []Lie{Hundredth, Hundred, Empty, NotANumber, Doubled, Old, Slow, Away, Page} }
 
 const (
@@ -53,7 +53,7 @@ type Liar struct {
 	lie Lie
 }
 
-// Listen stands before the Prometheus at a URL, and tells the truth at first.
+// Listen stands before the Prometheus at a URL, and passes on the truth at first.
 func Listen(target string) (*Liar, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -75,8 +75,8 @@ func (l *Liar) URL() string { return l.url }
 // Close ends it.
 func (l *Liar) Close() error { return l.server.Close() }
 
-// Tell changes the lie.
-func (l *Liar) Tell(lie Lie) {
+// Set changes the lie.
+func (l *Liar) Set(lie Lie) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lie = lie
@@ -118,7 +118,7 @@ func (l *Liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if status == http.StatusOK {
-		body = Tell(lie, form.Get("query"), body)
+		body = Distort(lie, form.Get("query"), body)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -176,8 +176,8 @@ type series struct {
 	Values [][2]any          `json:"values,omitempty"`
 }
 
-// Tell turns an answer into a lie. What it cannot read, or does not lie about, stays as it is.
-func Tell(lie Lie, query string, body []byte) []byte {
+// Distort turns an answer into a lie. An answer that it cannot read, or does not lie about, stays as it is.
+func Distort(lie Lie, query string, body []byte) []byte {
 	var a answer
 	if lie == None || lie == Old || lie == Slow || json.Unmarshal(body, &a) != nil || a.Data.ResultType != "vector" && a.Data.ResultType != "matrix" {
 		return body

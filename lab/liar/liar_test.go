@@ -48,7 +48,7 @@ func TestLies(t *testing.T) {
 		{Away, load, "upstream", 503},
 		{Page, load, "<html>", 200},
 	} {
-		l.Tell(c.lie)
+		l.Set(c.lie)
 		for _, ask := range []func() (*http.Response, error){
 			func() (*http.Response, error) {
 				return http.Get(l.URL() + "/api/v1/query?" + url.Values{"query": {c.query}, "time": {"7200"}}.Encode())
@@ -72,10 +72,10 @@ func TestLies(t *testing.T) {
 
 func TestALieAboutARange(t *testing.T) {
 	body := `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"2"],[2,"3"]]}]}}`
-	if got := string(Tell(Hundred, load, []byte(body))); !strings.Contains(got, `[[1,"200"],[2,"300"]]`) {
+	if got := string(Distort(Hundred, load, []byte(body))); !strings.Contains(got, `[[1,"200"],[2,"300"]]`) {
 		t.Error(got)
 	}
-	if got := string(Tell(Hundred, load, []byte("<html>"))); got != "<html>" {
+	if got := string(Distort(Hundred, load, []byte("<html>"))); got != "<html>" {
 		t.Error(got)
 	}
 }

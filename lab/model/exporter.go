@@ -98,7 +98,7 @@ type exportedPod struct {
 	ready      bool
 	readySince float64
 	restarts   int
-	// usage is the first of the two handles of cAdvisor's series, which a container that started again has anew.
+	// usage is the first of the two handles of cAdvisor's series, which a container that started again has again.
 	usage Handle
 
 	cpu, memory, cores float64

@@ -175,7 +175,8 @@ func TestCountersAreCumulativeAndThePodsOwn(t *testing.T) {
 	}
 }
 
-// What the history says and what a run exports are the same numbers: one service at its static replicas over a few minutes.
+// The history's numbers and those of a run's exports are the same: one service at its static replicas over a few
+// minutes.
 func TestHistoryAgreesWithTheExporter(t *testing.T) {
 	f := testFleet(t, 12, func(s *traces.Source) {
 		for i := range s.Load.Values { // constant, so that a minute's jitter is all that differs
@@ -224,8 +225,8 @@ func TestHistoryKeepsGaps(t *testing.T) {
 	}
 }
 
-// TestRestartBeginsAnew: a container that starts again has counters at zero, and cAdvisor's series under another id.
-func TestRestartBeginsAnew(t *testing.T) {
+// TestRestartBeginsAgain: a container that starts again has counters at zero, and cAdvisor's series under another id.
+func TestRestartBeginsAgain(t *testing.T) {
 	s := newScraped()
 	p := s.e.AddPod(cart(false))
 	s.e.Started(p, noon)

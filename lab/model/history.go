@@ -21,8 +21,9 @@ const (
 	recordedP99   = "springtide:workload_latency_seconds:p99"
 )
 
-// History plays the service's past at its static replicas and returns what the recording rules would have kept of it, in steps of one
-// minute. A value stamped t rests on the two minutes before t alone, as a rate over two minutes does, so nothing after until is in it.
+// History plays the service's past at its static replicas and returns what the recording rules would have kept of it,
+// in steps of one minute. A value stamped t depends on the two minutes before t alone, as a rate over two minutes does,
+// so nothing after until is in it.
 //
 // One minute is one step here, without jitter within it (a run takes 15 s): the past is only looked at through rates over two minutes. A minute without a known
 // load leaves a gap, and the queue waits.

@@ -89,9 +89,9 @@ func (j *Job) Start(pod string, at time.Time) {
 	}
 }
 
-// Notice tells a member to save its work and leave; the answer is when it will acknowledge. Told again, it answers the same. The save
-// time is lognormal around Spec.Save with σ = 0.35 (the slowest of a hundred takes 2.3 times the median). It is false for a pod that
-// does not work here.
+// Notice makes a member save its work and leave; the answer is when it will acknowledge. A second notice gets the same
+// answer. The save time is lognormal around Spec.Save with σ = 0.35 (the slowest of a hundred takes 2.3 times the
+// median). It is false for a pod that does not work here.
 func (j *Job) Notice(pod string, at time.Time) (time.Time, bool) {
 	i := j.find(pod)
 	if i < 0 {
@@ -108,7 +108,7 @@ func (j *Job) Notice(pod string, at time.Time) (time.Time, bool) {
 	return m.Notice(at, save), true
 }
 
-// Resume tells a member that the notice was taken back.
+// Resume takes a member's notice back.
 func (j *Job) Resume(pod string, at time.Time) {
 	if i := j.find(pod); i >= 0 {
 		j.play(j.members[i], at)

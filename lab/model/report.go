@@ -77,7 +77,7 @@ type ForecastReport struct {
 	Count      int      `json:"count"`
 }
 
-// GroupReport tells services apart by how their load was measured.
+// GroupReport distinguishes services by how their load was measured.
 type GroupReport struct {
 	// Name is "minute", "disaggregated" or "young".
 	Name                      string `json:"name"`

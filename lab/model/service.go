@@ -14,7 +14,7 @@ import (
 // Step is the longest step that the model may be played at.
 const Step = measure.Step
 
-// The queues and latencies of services are those that the simulator reckons with too.
+// The queues and latencies of services are those that the simulator computes with too.
 type (
 	// Queue is the waiting work of one service.
 	Queue = measure.Queue

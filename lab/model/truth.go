@@ -73,8 +73,9 @@ type Pin struct {
 	Node, By string
 }
 
-// Truth plays the queues of all services and keeps the account of a run. Beside the run it plays the same load on static provisioning:
-// every service at its static replicas, always ready, nothing lent, offline work on its own machines alone.
+// Truth plays the queues of all services and keeps the account of a run. Next to the run it plays the same load on
+// static provisioning: every service at its static replicas, always ready, nothing lent, offline work on its own
+// machines alone.
 //
 // A service-minute counts as a violation when any step in it violates the SLO.
 type Truth struct {

@@ -14,7 +14,7 @@ func TestTheQuietestHour(t *testing.T) {
 		t.Errorf("of nothing: %+v", r)
 	}
 	truth.Wrote("nodes", 50) // before the first mark
-	// What is written in each quarter of three hours: the quietest hour begins with the first mark after those to pods.
+	// The writes of each quarter of three hours: the quietest hour begins with the first mark after those to pods.
 	quarters := []map[string]int{
 		{"loans/status": 9}, {}, {}, {},
 		{"pods": 5}, {"nodes": 1}, {}, {"elasticservices/status": 3},

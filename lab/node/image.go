@@ -498,7 +498,7 @@ func snapshot(ctx context.Context, img Image) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	// What the kubelet and the first pod will read is put into the page cache, which is part of the snapshot.
+	// Files that the kubelet and the first pod will read are put into the page cache, which is part of the snapshot.
 	if _, err := m.Run(ctx, "cat /bin/kubelet /bin/runc /bin/containerd-shim-runc-v2 /opt/cni/bin/* >/dev/null; sync"); err != nil {
 		return err
 	}

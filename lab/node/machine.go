@@ -40,8 +40,8 @@ const answerTimeout = 10 * time.Second
 type Options struct {
 	// Dir is a directory of its own for the machine's disk, serial line and monitor; it must exist and is the caller's.
 	Dir string
-	// MemoryMiB is the guest's memory, MemoryMiB of the package when 0. A machine of another size than the snapshot's boots, which takes longer.
-	// What the guest does not use is not taken from this machine.
+	// MemoryMiB is the guest's memory, MemoryMiB of the package when 0. With a size other than the snapshot's the
+	// machine boots, which takes longer. Memory that the guest does not use is not taken from this machine.
 	MemoryMiB int
 }
 

@@ -24,7 +24,7 @@ type program struct {
 // own says that the program is the project's.
 func (p *program) own() bool { return strings.HasPrefix(p.pkg, "./") }
 
-// Versions of what is built. That of Kubernetes is in go.mod, the others are in the module files.
+// Versions of the programs. Kubernetes' is in go.mod, the others are in the module files.
 const (
 	containerdPackage = "github.com/containerd/containerd/v2/cmd/"
 	cniPackage        = "github.com/containernetworking/plugins/plugins/"

@@ -8,8 +8,9 @@
 // A real kubelet may join, in a QEMU machine of package lab/node: Plane.Node gives it an identity of its own, which the
 // Node authorizer and NodeRestriction confine to that node, and the API server reaches it through a gateway.
 //
-// What the plane leaves out is left out on purpose. The node lifecycle controller and taint eviction are off: the lab's
-// clock stands still while the controller thinks, and a node must not turn NotReady because of that. Endpoints, volumes and certificates have no reader here, ttl-after-finished would
-// delete Jobs by the wall clock, and the lab deletes no nodes whose pods would have to be collected. KWOK runs node
-// stages only: pods are made ready and taken away by the lab's world, at their virtual time.
+// The plane leaves parts out on purpose. The node lifecycle controller and taint eviction are off: the lab's clock
+// stands still while the controller thinks, and a node must not turn NotReady because of that. Endpoints, volumes and
+// certificates have no reader here, ttl-after-finished would delete Jobs by the wall clock, and the lab deletes no
+// nodes whose pods would have to be collected. KWOK runs node stages only: pods are made ready and taken away by the
+// lab's world, at their virtual time.
 package plane

@@ -57,7 +57,7 @@ func newGateway(dir string) (*gateway, error) {
 		return nil, fmt.Errorf("open the gateway to the nodes: %w", err)
 	}
 	g := &gateway{server: &http.Server{Handler: http.HandlerFunc(tunnel), ReadHeaderTimeout: gatewayDial}}
-	go func() { _ = g.server.Serve(listener) }() // it ends by close; each connection has told its own error
+	go func() { _ = g.server.Serve(listener) }() // it ends by close; each connection has reported its own error
 	return g, nil
 }
 

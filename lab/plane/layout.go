@@ -208,7 +208,7 @@ func (l layout) apiServerArgs(keys *pki) []string {
 		"--client-ca-file="+keys.path("ca.crt"),
 		"--token-auth-file="+keys.path(tokensFile),
 		// Delegated authentication (the other components' /metrics) wants a front proxy's authority published; no
-		// certificate bears the name, so nobody can be one.
+		// certificate bears the name, so no client can be one.
 		"--requestheader-client-ca-file="+keys.path("ca.crt"),
 		"--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User",
@@ -282,7 +282,7 @@ func (l layout) kwokArgs(keys *pki) []string {
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector=" + NodeAnnotation + "=" + NodeAnnotationValue,
 		// A lease is renewed after a quarter of its life: hundreds of nodes at the kubelet's 40 s would be dozens of
-		// writes a second that nobody reads, since the node lifecycle controller is off.
+		// writes a second that no component reads, since the node lifecycle controller is off.
 		"--node-lease-duration-seconds=600",
 		"--server-address=" + l.address(portKWOK),
 	}
@@ -307,7 +307,7 @@ func (l layout) delegationArgs(keys *pki) []string {
 }
 
 // awaitServiceAccount waits for the default namespace's service account, without which the API server refuses pods. It
-// is the first thing the controller manager does, so it also tells that its controllers run.
+// is the first thing the controller manager does, so it also shows that its controllers run.
 func (p *Plane) awaitServiceAccount(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(p.RESTConfig())
 	if err != nil {

@@ -34,7 +34,7 @@ type Options struct {
 	Keep bool
 	// LabBinary is the springtide-lab binary that the components run from; the calling executable when empty.
 	LabBinary string
-	// KWOKBinary is the kwok binary; "kwok" beside LabBinary when empty.
+	// KWOKBinary is the kwok binary; "kwok" next to LabBinary when empty.
 	KWOKBinary string
 	// Scheduler says who places pods: Scheduler (when empty), or Springtide. Either serves pods that name no scheduler; those that name
 	// springtide wait for the bundled one.
@@ -48,7 +48,7 @@ type Options struct {
 	ExtraArgs map[string][]string
 	// Lab, when set, stands in every kubeconfig of the plane, so that commands find the world's clock and store.
 	Lab *clock.Lab
-	// Progress, when set, is told each step of a start in one line, on the goroutine that asked for the start.
+	// Progress, when set, receives each step of a start in one line, on the goroutine that asked for the start.
 	Progress func(string)
 }
 
@@ -70,7 +70,7 @@ type Plane struct {
 }
 
 // startTimeout bounds each component's way to ready. A warm start takes seconds; a machine that is busy with a build
-// takes much longer, and giving up on it would help nobody.
+// takes much longer, and giving up on it would not help.
 const startTimeout = 3 * time.Minute
 
 // Start brings a plane up and returns once every component is ready and pods can be created. ctx bounds the start
@@ -239,7 +239,8 @@ func (p *Plane) Dir() string { return p.dir }
 // Logs is the directory with one log file per component.
 func (p *Plane) Logs() string { return filepath.Join(p.dir, "logs") }
 
-// Died tells of each component that died without having been stopped, with its last log lines. One reader gets each of them.
+// Died reports each component that died without having been stopped, with its last log lines. One reader gets each of
+// them.
 func (p *Plane) Died() <-chan error { return p.died }
 
 // Wait blocks until ctx ends (nil) or a component dies without having been stopped (an error with its last log lines).

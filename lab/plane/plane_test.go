@@ -367,7 +367,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	}
 }
 
-// TestStartNeedsKWOK names the missing binary and the mend.
+// TestStartNeedsKWOK names the missing binary and the fix.
 func TestStartNeedsKWOK(t *testing.T) {
 	_, err := plane.Start(t.Context(), plane.Options{KWOKBinary: filepath.Join(t.TempDir(), "kwok")})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "make build") {

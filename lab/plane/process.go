@@ -82,7 +82,7 @@ func (c *component) start(p *Plane) (*process, error) {
 	return proc, nil
 }
 
-// forget drops a process that has ended, so that the component can be started again. It tells whether the end came by
+// forget drops a process that has ended, so that the component can be started again. It says whether the end came by
 // itself: one that was asked to stop is forgotten already.
 func (c *component) forget(proc *process) bool {
 	c.mu.Lock()

@@ -21,8 +21,8 @@ func (c clocks) here(t time.Time) time.Time { return c.wall.Add(t.Sub(c.lab)) }
 
 func (c clocks) there(t time.Time) time.Time { return c.lab.Add(t.Sub(c.wall)) }
 
-// show writes the pod's fields that changed into the files that follow them. What did not change stays as it is: the two clocks run apart by
-// up to a step of the lab's, and a deadline is not to waver for that.
+// show writes the pod's fields that changed into the files that follow them. An unchanged field stays as it is: the two
+// clocks run apart by up to a step of the lab's, and a deadline is not to waver for that.
 func (l *layout) show(p *corev1.Pod, c clocks) error {
 	for i := range l.notes {
 		n := &l.notes[i]
@@ -45,7 +45,8 @@ func (l *layout) show(p *corev1.Pod, c clocks) error {
 	return nil
 }
 
-// noticeHere is a notice with its deadline by the machine's clock. What is no notice stays as it is: the process is to judge it.
+// noticeHere is a notice with its deadline by the machine's clock. A text that is no notice stays as it is: the process
+// is to judge it.
 func noticeHere(text string, c clocks) string {
 	var fields map[string]any
 	if json.Unmarshal([]byte(text), &fields) != nil {
@@ -71,7 +72,8 @@ type answers struct {
 	relay notice.Relay
 }
 
-// carry brings what is new to the annotations of the pod and its job. What the API server did not take is brought again.
+// carry brings what is new to the annotations of the pod and its job. A write that the API server did not take is tried
+// again.
 func (a *answers) carry(ctx context.Context, p *corev1.Pod) {
 	if a.dir == "" {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// look is how often a process's answers are looked for: soon enough beside the seconds that a notice counts in.
+	// look is how often a process's answers are looked for: soon enough next to the seconds that a notice counts in.
 	look = 200 * time.Millisecond
 	// again is the pause after a write that the API server did not take.
 	again = time.Second
@@ -53,7 +53,7 @@ func (l *life) run(ctx context.Context) {
 	}()
 	latest := l.attend(ctx, files, cmd, ended, born)
 	l.pid.Store(0)
-	// What the command left behind goes with it, as a container's processes do.
+	// The command's leftovers go with it, as a container's processes do.
 	if err := errors.Join(killGroup(cmd.Process.Pid), r.reaper.forget(cmd.Process.Pid)); err != nil {
 		r.o.Log.Warn("end a pod's processes", "pod", latest.Namespace+"/"+latest.Name, "err", err)
 	}
@@ -87,10 +87,10 @@ func (l *life) attend(ctx context.Context, files *layout, cmd *exec.Cmd, ended <
 		case <-tick.C:
 			answers.carry(ctx, pod)
 			if !running {
-				running = l.tell(ctx, r.writeRunning(ctx, pod, born))
+				running = l.logFailure(ctx, r.writeRunning(ctx, pod, born))
 			}
 		case p, ok := <-news:
-			if !ok { // deleted without grace: there is nobody to write to any more
+			if !ok { // deleted without grace: there is no pod to write to any more
 				l.signal(cmd, syscall.SIGKILL)
 				news = nil
 				continue
@@ -126,23 +126,23 @@ func (l *life) signal(cmd *exec.Cmd, s syscall.Signal) {
 	}
 }
 
-// tell says what a write failed of, and reports whether it was taken.
-func (l *life) tell(ctx context.Context, err error) bool {
+// logFailure says what a write failed of, and reports whether it was taken.
+func (l *life) logFailure(ctx context.Context, err error) bool {
 	if err != nil && ctx.Err() == nil {
 		l.r.o.Log.Warn("write a pod's status", "pod", l.first.Namespace+"/"+l.first.Name, "err", err)
 	}
 	return err == nil
 }
 
-// settle writes how the pod ended until the API server has it, and removes the pod once somebody deleted it.
+// settle writes how the pod ended until the API server has it, and removes the pod once it is deleted.
 func (l *life) settle(ctx context.Context, pod *corev1.Pod, write func(context.Context) error) {
 	written := false
 	for {
 		switch {
 		case !written:
-			written = l.tell(ctx, write(ctx))
+			written = l.logFailure(ctx, write(ctx))
 		case pod.DeletionTimestamp != nil:
-			if l.tell(ctx, l.r.remove(ctx, pod)) {
+			if l.logFailure(ctx, l.r.remove(ctx, pod)) {
 				return
 			}
 		}
@@ -163,20 +163,12 @@ func (l *life) settle(ctx context.Context, pod *corev1.Pod, write func(context.C
 	}
 }
 
-// gate waits for a line on file 3 before it becomes the command. A lab that is killed before the reaper knows of the process leaves nothing behind: the
-// line never comes, and the process ends.
-const gate = `read -r go <&3 || exit 0; exec 3<&-; exec "$@"`
-
-// command is the pod's behind the gate, in a process group of its own.
-func command(l *layout, log *os.File) (*exec.Cmd, error) {
-	path, err := exec.LookPath(l.command[0])
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "sh", path}, l.command[1:]...)...)
+// command is the pod's, in a process group of its own.
+func command(l *layout, log *os.File) *exec.Cmd {
+	cmd := exec.Command(l.command[0], l.command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = l.dir, l.env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return cmd, nil
+	return cmd
 }
 
 // killGroup kills a process group; one that is gone already is as good.

@@ -41,15 +41,15 @@ func startReaper() (*reaper, error) {
 }
 
 // watch has a process group killed with the lab; forget takes it back, before the kernel may give its number away.
-func (r *reaper) watch(group int) error { return r.tell("+", group) }
+func (r *reaper) watch(group int) error { return r.send("+", group) }
 
-func (r *reaper) forget(group int) error { return r.tell("-", group) }
+func (r *reaper) forget(group int) error { return r.send("-", group) }
 
-func (r *reaper) tell(what string, group int) error {
+func (r *reaper) send(what string, group int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := fmt.Fprintf(r.in, "%s %d\n", what, group); err != nil {
-		return fmt.Errorf("tell the reaper: %w", err)
+		return fmt.Errorf("write to the reaper: %w", err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -53,7 +52,7 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Seen tells of a pod that is to run here, and of every change of it.
+// Seen reports a pod that is to run here, and of every change of it.
 func (r *Runner) Seen(p *corev1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +68,7 @@ func (r *Runner) Seen(p *corev1.Pod) {
 	}
 }
 
-// Lost tells that a pod is gone, also one that went without a word.
+// Lost reports that a pod is gone, also one that went without a word.
 func (r *Runner) Lost(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,26 +135,11 @@ func (r *Runner) start(p *corev1.Pod) (*layout, *exec.Cmd, error) {
 		return nil, nil, fmt.Errorf("open the pod's log: %w", err)
 	}
 	defer log.Close() // the process holds its own copy
-	cmd, err := command(l, log)
-	if err != nil {
+	cmd := command(l, log)
+	if err := cmd.Start(); err != nil {
 		return nil, nil, fmt.Errorf("start the command: %w", err)
 	}
-	wait, open, err := os.Pipe()
-	if err != nil {
-		return nil, nil, fmt.Errorf("start the command: %w", err)
-	}
-	defer open.Close()
-	cmd.ExtraFiles = []*os.File{wait}
-	err = cmd.Start()
-	wait.Close() // the process holds its own copy
-	if err != nil {
-		return nil, nil, fmt.Errorf("start the command: %w", err)
-	}
-	err = r.reaper.watch(cmd.Process.Pid)
-	if err == nil {
-		_, err = io.WriteString(open, "go\n")
-	}
-	if err != nil {
+	if err := r.reaper.watch(cmd.Process.Pid); err != nil {
 		return nil, nil, errors.Join(err, killGroup(cmd.Process.Pid), cmd.Wait())
 	}
 	return l, cmd, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -101,8 +100,8 @@ func inPhase(phase corev1.PodPhase) func(*corev1.Pod) bool {
 
 func gone(p *corev1.Pod) bool { return p == nil }
 
-// told is the pod as it is once somebody deleted it.
-func told(p *corev1.Pod, graceSeconds int64) *corev1.Pod {
+// deletedPod is the pod as it is once it is deleted.
+func deletedPod(p *corev1.Pod, graceSeconds int64) *corev1.Pod {
 	p = p.DeepCopy()
 	now := metav1.Now()
 	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &now, &graceSeconds
@@ -163,7 +162,7 @@ func TestDeletedPod(t *testing.T) {
 	if ps := s.Processes(); len(ps) != 1 || ps[0].Pod != "w" || syscall.Kill(ps[0].PID, 0) != nil {
 		t.Errorf("processes %+v", ps)
 	}
-	s.Seen(told(p, 600))
+	s.Seen(deletedPod(p, 600))
 	s.await("w", "gone", gone)
 	if got := s.log(p); got != "up\nbye\n" {
 		t.Errorf("log %q", got)
@@ -173,12 +172,12 @@ func TestDeletedPod(t *testing.T) {
 	}
 }
 
-// TestStubbornPod wants a command that does not heed SIGTERM, and what it started, to be killed after the grace.
+// TestStubbornPod wants a command that ignores SIGTERM, and what it started, to be killed after the grace.
 func TestStubbornPod(t *testing.T) {
 	s := newStage(t)
 	p := s.run(podOf("/bin/sh", "-c", `trap '' TERM; sleep 600 & echo child $!; echo up; while :; do sleep 600; done`))
 	s.awaitLog(p, "up")
-	s.Seen(told(p, 0))
+	s.Seen(deletedPod(p, 0))
 	s.await("w", "gone", gone)
 	ended(t, child(t, s.log(p)))
 }
@@ -214,7 +213,7 @@ func child(t *testing.T, log string) int {
 	return pid
 }
 
-// ended waits for the end of a process; a zombie that nobody has asked after has ended.
+// ended waits for the end of a process; a zombie that no process waits for has ended.
 func ended(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -340,50 +339,8 @@ func TestNothingOutlivesTheLab(t *testing.T) {
 	ended(t, pid)
 }
 
-// TestALabThatDiesAsAPodStartsLeavesNothing: the lab is killed after the process was made and before the reaper heard of it. Nothing of the pod runs.
-func TestALabThatDiesAsAPodStartsLeavesNothing(t *testing.T) {
-	if os.Getenv(inHelper) != "" {
-		t.Skip("the helper runs one test")
-	}
-	dir := t.TempDir()
-	lab := exec.Command(os.Args[0], "-test.run=^TestLabForKilling$", "-test.v")
-	lab.Env = append(os.Environ(), inHelper+"="+dir, dyingHelper+"=1")
-	if out, err := lab.CombinedOutput(); err == nil || lab.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the helper should be killed as its pod starts: %v: %s", err, out)
-	}
-	pid, err := os.ReadFile(filepath.Join(dir, "group"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	group, err := strconv.Atoi(strings.TrimSpace(string(pid)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = killGroup(group) }) // where the test fails
-	ended(t, group)
-	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
-		t.Error("the pod's command ran")
-	}
-}
-
-// dying is a pipe to the reaper whose lab is killed as it writes.
-type dying struct {
-	io.WriteCloser
-	dir string
-}
-
-func (d dying) Write(p []byte) (int, error) {
-	_ = os.WriteFile(filepath.Join(d.dir, "group"), []byte(strings.TrimPrefix(string(p), "+ ")), 0o600)
-	time.Sleep(time.Second) // for a command that does not wait
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {}
-}
-
 // inHelper is set in the process that TestNothingOutlivesTheLab kills.
 const inHelper = "SPRINGTIDE_TEST_LAB_DIR"
-
-// dyingHelper is set where that process is to die as its pod starts.
-const dyingHelper = "SPRINGTIDE_TEST_LAB_DYING"
 
 // TestLabForKilling is the body of that process.
 func TestLabForKilling(t *testing.T) {
@@ -392,11 +349,6 @@ func TestLabForKilling(t *testing.T) {
 	}
 	s := newStage(t)
 	s.o.Dir = filepath.Join(os.Getenv(inHelper), "pods")
-	if dir := os.Getenv(inHelper); os.Getenv(dyingHelper) != "" {
-		s.reaper.in = dying{s.reaper.in, dir}
-		s.run(podOf("/bin/sh", "-c", "echo >"+filepath.Join(dir, "ran")+"; sleep 600"))
-		time.Sleep(time.Minute)
-	}
 	p := s.run(podOf("/bin/sh", "-c", `sleep 600 & echo child $!; wait`))
 	s.awaitLog(p, "child")
 	fmt.Printf("child %d\n", child(t, s.log(p)))

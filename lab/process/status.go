@@ -45,7 +45,7 @@ func (r *Runner) writeRunning(ctx context.Context, p *corev1.Pod, born time.Time
 	})
 }
 
-// writeEnd says how the process ended. As with a kubelet, 0 is a success also of a pod that was told to go.
+// writeEnd says how the process ended. As with a kubelet, 0 is a success also of a pod that was asked to stop.
 func (r *Runner) writeEnd(ctx context.Context, p *corev1.Pod, born time.Time, code int) error {
 	now := r.o.Now()
 	phase, why, reason := corev1.PodFailed, "PodFailed", "Error"

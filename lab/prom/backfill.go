@@ -195,7 +195,7 @@ func (b *Backfill) Discard() error {
 	return errors.Join(b.db.Close(), os.RemoveAll(b.dir))
 }
 
-// hasNew tells whether now holds a block that before does not.
+// hasNew says whether now holds a block that before does not.
 func hasNew(now, before []*tsdb.Block) bool {
 	return slices.ContainsFunc(now, func(block *tsdb.Block) bool {
 		return !slices.ContainsFunc(before, func(old *tsdb.Block) bool { return old.Meta().ULID == block.Meta().ULID })

@@ -54,7 +54,7 @@ type Prom struct {
 	serveMu sync.Mutex
 	handler http.Handler
 	address string       // once served; the same again after an outage
-	server  *http.Server // nil while nobody is served
+	server  *http.Server // nil while it serves no client
 
 	scrapeMu sync.Mutex
 	targets  map[string]*target
@@ -97,7 +97,7 @@ func Open(dir string, o Options) (*Prom, error) {
 	return p, nil
 }
 
-// liveDir is where the blocks lie; a backfill works beside it.
+// liveDir is where the blocks lie; a backfill works next to it.
 func (p *Prom) liveDir() string { return filepath.Join(p.dir, "tsdb") }
 
 // openDB opens a database whose head covers at least the given span.

@@ -22,7 +22,7 @@ func (p *Prom) LoadRules(files ...string) error {
 	manager := rules.NewManager(&rules.ManagerOptions{
 		ExternalURL: &url.URL{Scheme: "http", Host: "localhost"},
 		QueryFunc:   rules.EngineQueryFunc(p.engine, p.db),
-		// Alerts are read from the API and from the ALERTS series; nobody is called.
+		// Alerts are read from the API and from the ALERTS series; no receiver is called.
 		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
 		Appendable: p.db,
 		Queryable:  p.db,

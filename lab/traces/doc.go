@@ -5,6 +5,6 @@
 // model that learns over all services read the one's future in the other's past. A window is re-dated by whole weeks, so that it keeps
 // its weekday and its hour, and every window ends at the same virtual time, End.
 //
-// What a service's scale, its history and its being chosen rest on is the history alone: replacing every value at or after ReplayStart
-// changes none of them.
+// A service's scale, its history and its choice depend on the history alone: replacing every value at or after
+// ReplayStart changes none of them.
 package traces

@@ -28,8 +28,8 @@ type View struct {
 // At returns the view at t.
 func (f *Feed) At(t time.Time) View { return View{at: t, loads: f.loads} }
 
-// Now is the load that presses on service i in the minute that contains t: what its queues feel. Nobody has measured it before the
-// minute is over. It is NaN outside of the trace.
+// Now is the load that presses on service i in the minute that contains t: what its queues feel. No one measures it
+// before the minute is over. It is NaN outside of the trace.
 func (v View) Now(i int) float64 { return v.loads[i].At(v.at) }
 
 // Past is the load of service i over the minutes that are over. Its capacity ends where its length does, so no reslicing reaches the

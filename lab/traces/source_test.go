@@ -128,7 +128,7 @@ func sameValues(a, b []float64) bool {
 	return true
 }
 
-// What was measured at or after the start of the replay must not reach the choice, the scale or the history.
+// Measurements from the start of the replay on must not reach the choice, the scale or the history.
 func TestTheReplayDecidesNothing(t *testing.T) {
 	for name, change := range map[string]func(v float64) float64{
 		"gone":     func(float64) float64 { return math.NaN() },

@@ -4,7 +4,7 @@
 //   - elastic.py trains with PyTorch's elastic agents: all workers come and go, a small store and the checkpoints stay;
 //   - package ps trains with parameter servers, which stay, and workers, which come and go.
 //
-// docs/training.md tells how both are run, and jobs/ holds their manifests.
+// docs/training.md says how both are run, and jobs/ holds their manifests.
 package train
 
 import "embed"

@@ -13,7 +13,7 @@ const (
 	Checkpoint = "checkpoint" // the work was saved
 	Resume     = "resume"     // the work begins where it was saved last
 	Ack        = "ack"        // a notice was acknowledged
-	Leave      = "leave"      // a worker goes, as it was told
+	Leave      = "leave"      // a worker leaves, as asked
 )
 
 // Line is one event of a trainer: "EVENT key=value ...". Facts that the event does not tell are -1, Loss is NaN.
@@ -71,7 +71,7 @@ func Parse(text string) (Line, bool) {
 	return l, l.Step >= 0
 }
 
-// set reads one fact; false when it cannot be read. Facts that nobody here knows are passed over.
+// set reads one fact; false when it cannot be read. Unknown facts are passed over.
 func (l *Line) set(key, value string) bool {
 	var err error
 	switch key {

@@ -19,63 +19,63 @@ type Notice struct {
 	// it back may be down.
 	Patience time.Duration
 
-	answered Told
+	answered NoticeID
 }
 
-// Told is one notice: epochs count per loan.
-type Told struct {
+// NoticeID is one notice: epochs count per loan.
+type NoticeID struct {
 	Loan  string
 	Epoch int64
 }
 
-// Stands is the notice that stands; the zero one when nobody wants the worker to go: none was given, it was taken back, or nobody came for
-// longer than Patience.
-func (n *Notice) Stands(now time.Time) (Told, error) {
+// Stands is the notice that stands; the zero one when the worker may stay: none was given, it was taken back, or no
+// eviction came for longer than Patience.
+func (n *Notice) Stands(now time.Time) (NoticeID, error) {
 	data, err := os.ReadFile(n.File)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
-		return Told{}, nil
+		return NoticeID{}, nil
 	}
 	if err != nil {
-		return Told{}, err
+		return NoticeID{}, err
 	}
-	told, deadline, err := ParseNotice(data)
+	id, deadline, err := ParseNotice(data)
 	if err != nil {
-		return Told{}, fmt.Errorf("%s: %w", n.File, err)
+		return NoticeID{}, fmt.Errorf("%s: %w", n.File, err)
 	}
 	if now.Sub(deadline) > n.Patience {
-		return Told{}, nil
+		return NoticeID{}, nil
 	}
-	return told, nil
+	return id, nil
 }
 
 // ParseNotice reads the text of a notice.
-func ParseNotice(text []byte) (Told, time.Time, error) {
+func ParseNotice(text []byte) (NoticeID, time.Time, error) {
 	var n struct {
 		Loan     string    `json:"loan"`
 		Epoch    int64     `json:"epoch"`
 		Deadline time.Time `json:"deadline"`
 	}
 	if err := json.Unmarshal(text, &n); err != nil {
-		return Told{}, time.Time{}, fmt.Errorf("read the notice: %w", err)
+		return NoticeID{}, time.Time{}, fmt.Errorf("read the notice: %w", err)
 	}
 	if n.Epoch < 1 || n.Deadline.IsZero() {
-		return Told{}, time.Time{}, fmt.Errorf("the notice %s lacks its epoch or its deadline", text)
+		return NoticeID{}, time.Time{}, fmt.Errorf("the notice %s lacks its epoch or its deadline", text)
 	}
-	return Told{n.Loan, n.Epoch}, n.Deadline, nil
+	return NoticeID{n.Loan, n.Epoch}, n.Deadline, nil
 }
 
 // Acknowledge says that the work is saved, once for each notice; it reports whether that was news.
-func (n *Notice) Acknowledge(told Told) (fresh bool, err error) {
-	if told == n.answered {
+func (n *Notice) Acknowledge(id NoticeID) (fresh bool, err error) {
+	if id == n.answered {
 		return false, nil
 	}
 	path := filepath.Join(n.Answers, "ack")
-	if err := os.WriteFile(path+".new", []byte(strconv.FormatInt(told.Epoch, 10)), 0o644); err != nil {
+	if err := os.WriteFile(path+".new", []byte(strconv.FormatInt(id.Epoch, 10)), 0o644); err != nil {
 		return false, fmt.Errorf("acknowledge: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
 		return false, fmt.Errorf("acknowledge: %w", err)
 	}
-	n.answered = told
+	n.answered = id
 	return true, nil
 }

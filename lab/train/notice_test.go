@@ -13,16 +13,16 @@ func TestNoticeStandsUntilItIsSurelyVoid(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		at         time.Time
-		want       Told
+		want       NoticeID
 		bad        bool
 	}{
-		{"none", "", deadline, Told{}, false},
-		{"before the deadline", text, deadline.Add(-time.Minute), Told{"a", 3}, false},
-		{"the eviction is late", text, deadline.Add(time.Minute), Told{"a", 3}, false},
-		{"nobody came", text, deadline.Add(time.Minute + time.Second), Told{}, false},
-		{"no epoch", `{"deadline":"2026-06-04T01:08:00Z"}`, deadline, Told{}, true},
-		{"no deadline", `{"epoch":1}`, deadline, Told{}, true},
-		{"no notice", "soon", deadline, Told{}, true},
+		{"none", "", deadline, NoticeID{}, false},
+		{"before the deadline", text, deadline.Add(-time.Minute), NoticeID{"a", 3}, false},
+		{"the eviction is late", text, deadline.Add(time.Minute), NoticeID{"a", 3}, false},
+		{"nobody came", text, deadline.Add(time.Minute + time.Second), NoticeID{}, false},
+		{"no epoch", `{"deadline":"2026-06-04T01:08:00Z"}`, deadline, NoticeID{}, true},
+		{"no deadline", `{"epoch":1}`, deadline, NoticeID{}, true},
+		{"no notice", "soon", deadline, NoticeID{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := Notice{File: filepath.Join(t.TempDir(), "notice"), Patience: time.Minute}
@@ -36,7 +36,7 @@ func TestNoticeStandsUntilItIsSurelyVoid(t *testing.T) {
 		})
 	}
 	n := Notice{File: filepath.Join(t.TempDir(), "notice")}
-	if got, err := n.Stands(deadline); got != (Told{}) || err != nil {
+	if got, err := n.Stands(deadline); got != (NoticeID{}) || err != nil {
 		t.Errorf("without a file: %+v, %v", got, err)
 	}
 }
@@ -47,11 +47,11 @@ func TestTakenBack(t *testing.T) {
 	n := Notice{File: filepath.Join(t.TempDir(), "notice"), Answers: t.TempDir(), Patience: time.Minute}
 	for _, c := range []struct {
 		text string
-		want Told
+		want NoticeID
 	}{
-		{`{"loan":"a","epoch":3,"deadline":"2026-06-04T01:08:00Z"}`, Told{"a", 3}},
-		{"", Told{}},
-		{`{"loan":"a","epoch":4,"deadline":"2026-06-04T01:09:00Z"}`, Told{"a", 4}},
+		{`{"loan":"a","epoch":3,"deadline":"2026-06-04T01:08:00Z"}`, NoticeID{"a", 3}},
+		{"", NoticeID{}},
+		{`{"loan":"a","epoch":4,"deadline":"2026-06-04T01:09:00Z"}`, NoticeID{"a", 4}},
 	} {
 		if err := os.WriteFile(n.File, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestTakenBack(t *testing.T) {
 		if got != c.want || err != nil {
 			t.Errorf("%q: %+v, %v; want %+v", c.text, got, err, c.want)
 		}
-		if got == (Told{}) {
+		if got == (NoticeID{}) {
 			continue
 		}
 		if fresh, err := n.Acknowledge(got); !fresh || err != nil {
@@ -71,16 +71,16 @@ func TestTakenBack(t *testing.T) {
 
 func TestAcknowledgeOncePerNotice(t *testing.T) {
 	n := Notice{Answers: t.TempDir()}
-	ack := func(told Told, want bool) {
+	ack := func(id NoticeID, want bool) {
 		t.Helper()
-		if fresh, err := n.Acknowledge(told); fresh != want || err != nil {
-			t.Errorf("%+v: fresh %v, %v; want %v", told, fresh, err, want)
+		if fresh, err := n.Acknowledge(id); fresh != want || err != nil {
+			t.Errorf("%+v: fresh %v, %v; want %v", id, fresh, err, want)
 		}
 		if got, _ := os.ReadFile(filepath.Join(n.Answers, "ack")); string(got) != "2" {
-			t.Errorf("%+v: the file says %q", told, got)
+			t.Errorf("%+v: the file says %q", id, got)
 		}
 	}
-	ack(Told{"a", 2}, true)
-	ack(Told{"a", 2}, false)
-	ack(Told{"b", 2}, true) // epochs count per loan
+	ack(NoticeID{"a", 2}, true)
+	ack(NoticeID{"a", 2}, false)
+	ack(NoticeID{"b", 2}, true) // epochs count per loan
 }

@@ -1,3 +1,3 @@
-// Package view shows the lab's world while it runs: a picture that is drawn anew a few times a second on a terminal, plain lines of
-// progress anywhere else.
+// Package view shows the lab's world while it runs: a picture that is drawn again a few times a second on a terminal,
+// plain lines of progress anywhere else.
 package view

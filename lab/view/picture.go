@@ -28,7 +28,7 @@ var (
 	title = lipgloss.NewStyle().Bold(true).Foreground(blue)
 )
 
-// besideCurve is the room that names and numbers take beside a curve.
+// besideCurve is the room that names and numbers take next to a curve.
 const besideCurve = 74
 
 // trailEvery is the grain of the trails: a day is 288 points.

@@ -28,13 +28,13 @@ const (
 
 // Screen is where a run is shown.
 type Screen struct {
-	out    io.Writer
-	width  func() int
-	live   bool // draw pictures
-	began  time.Time
-	drawn  time.Time // wall time of the last picture
-	told   time.Time // virtual time of the last line
-	trails trails
+	out     io.Writer
+	width   func() int
+	live    bool // draw pictures
+	began   time.Time
+	drawn   time.Time // wall time of the last picture
+	printed time.Time // virtual time of the last line
+	trails  trails
 	// Hints are commands to try in another terminal; they stand below the picture.
 	Hints []string
 }
@@ -68,14 +68,14 @@ func (s *Screen) Due(at time.Time) bool {
 	if s.live {
 		return time.Since(s.drawn) >= frame
 	}
-	return s.told.IsZero() || at.Sub(s.told) >= lineEvery
+	return s.printed.IsZero() || at.Sub(s.printed) >= lineEvery
 }
 
 // Show shows the world as it is.
 func (s *Screen) Show(v *world.View) {
 	s.trails.add(v)
 	if !s.live {
-		s.told = v.At
+		s.printed = v.At
 		fmt.Fprintf(s.out, "%6.1fs  %s\n", time.Since(s.began).Seconds(), line(v))
 		return
 	}

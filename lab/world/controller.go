@@ -31,7 +31,7 @@ type controller struct {
 	mu     sync.Mutex
 	child  *exec.Cmd     // nil while it is down
 	exited chan struct{} // closed when the child has ended
-	wanted bool          // nobody asked the child to end
+	wanted bool          // the child was not asked to end
 
 	ended atomic.Bool // by itself, for an outage
 }
@@ -132,7 +132,7 @@ func (c *controller) pid() int {
 	return c.child.Process.Pid
 }
 
-// kill ends the controller with a signal and returns when it has ended; one that does not heed SIGTERM is killed.
+// kill ends the controller with a signal and returns when it has ended; one that ignores SIGTERM is killed.
 func (c *controller) kill(signal syscall.Signal) error {
 	c.mu.Lock()
 	child, exited := c.child, c.exited
@@ -215,7 +215,8 @@ func (w *World) StartController(i int) error {
 	})
 }
 
-// KillController ends controller i without a warning. From then on nobody is waited for, until one parks again.
+// KillController ends controller i without a warning. From then on the lab waits for no controller, until one parks
+// again.
 func (w *World) KillController(i int) error { return w.controllers[i].kill(syscall.SIGKILL) }
 
 // awaitLeader waits until some controller has parked.

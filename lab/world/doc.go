@@ -3,7 +3,7 @@
 //
 // The world is everything that a cluster has and the product has not: it makes pods ready after their start-up time and takes them away
 // after their grace, answers load with a queueing model, exports metrics under the names of real exporters, lets jobs work, save and
-// heed notices, and plays the node side of a NodeShare. It meets the product in the Kubernetes API and in Prometheus alone.
+// follow notices, and plays the node side of a NodeShare. It meets the product in the Kubernetes API and in Prometheus alone.
 //
 // On machines that are named in [Options] pods with a command are not played but run, as processes of this machine (package process).
 //

@@ -21,8 +21,8 @@ const (
 	Prometheus Target = "prometheus" // its API: it goes on scraping, as a partition does
 )
 
-// Fault takes something down at a time after the world's start, for a while. What was down needs time by the wall to come back, during
-// which virtual time runs on; an outage costs what it costs.
+// Fault takes something down at a time after the world's start, for a while. A target needs wall time to come back,
+// during which virtual time runs on; an outage costs what it costs.
 type Fault struct {
 	What    Target
 	At, For time.Duration
@@ -58,9 +58,9 @@ func (w *World) stalled() bool {
 // outage is a fault that is played.
 type outage struct {
 	Fault
-	down   bool
-	mended chan error // set while it is being mended
-	over   bool
+	down     bool
+	repaired chan error // set while it is being repaired
+	over     bool
 }
 
 // playFaults begins and ends outages.
@@ -75,12 +75,12 @@ func (w *World) playFaults(ctx context.Context, now time.Time) error {
 			if err := w.takeDown(o.What); err != nil {
 				return err
 			}
-		case o.down && o.mended == nil && since >= o.At+o.For:
-			o.mended = make(chan error, 1)
-			go func() { o.mended <- w.mend(ctx, o.What) }()
-		case o.mended != nil:
+		case o.down && o.repaired == nil && since >= o.At+o.For:
+			o.repaired = make(chan error, 1)
+			go func() { o.repaired <- w.repair(ctx, o.What) }()
+		case o.repaired != nil:
 			select {
-			case err := <-o.mended:
+			case err := <-o.repaired:
 				if err != nil {
 					return fmt.Errorf("bring %s back: %w", o.What, err)
 				}
@@ -136,8 +136,8 @@ func (w *World) partDied(ctx context.Context, err error) error {
 // inOutage reports whether a process may end for an outage that is, or just was.
 func (w *World) inOutage() bool { return time.Now().UnixNano() < w.excused.Load() }
 
-// takeDown takes a target down. While the API server or Prometheus is away nobody is waited for; a killed controller is forgotten by the
-// clock as its process ends.
+// takeDown takes a target down. While the API server or Prometheus is away the lab waits for no controller; a killed
+// controller is forgotten by the clock as its process ends.
 func (w *World) takeDown(t Target) error {
 	switch t {
 	case Controller:
@@ -160,8 +160,8 @@ func (w *World) takeDown(t Target) error {
 // componentOf is the part of the control plane that a target is.
 var componentOf = map[Target]string{APIServer: plane.APIServer, Etcd: plane.Etcd}
 
-// mend starts a target again and returns once it answers. It runs beside the world.
-func (w *World) mend(ctx context.Context, t Target) error {
+// repair starts a target again and returns once it answers. It runs next to the world.
+func (w *World) repair(ctx context.Context, t Target) error {
 	switch t {
 	case Controller:
 		for i := range w.controllers {
@@ -178,8 +178,8 @@ func (w *World) mend(ctx context.Context, t Target) error {
 	return nil
 }
 
-// resume ends the outage in the world's own goroutine. The watches are made anew: left to themselves they would come back after up to
-// half a minute, in which the table would be old without saying so.
+// resume ends the outage in the world's own goroutine. The watches are made again: left to themselves they would come
+// back after up to half a minute, in which the table would be old without saying so.
 func (w *World) resume(ctx context.Context, t Target) error {
 	if (t == APIServer || t == Etcd) && !w.stalled() {
 		if err := w.rewatch(ctx); err != nil {

@@ -87,7 +87,7 @@ type promises struct {
 func promisesOf(parcels []v1alpha1.ShareParcel, home string) promises {
 	named := map[int]bool{}
 	out := promises{homeOpen: len(parcels) == 0}
-	turned := false // a parcel of the machine is called home or is there: its borrowers get no more of it
+	turned := false // a parcel of the machine is recalled or is there: its borrowers get no more of it
 	for i := range parcels {
 		p := &parcels[i]
 		for _, c := range p.Cells {
@@ -132,7 +132,7 @@ func (t *table) borrows(p *pod, node string) bool {
 	return (classOf(fleet.PoolID(t.homes[node])) == fleet.Offline) != (p.kind == offline)
 }
 
-// keepsAway tells the taints that the scheduler heeds.
+// keepsAway finds the taints that the scheduler follows.
 func keepsAway(t *corev1.Taint) bool {
 	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 }

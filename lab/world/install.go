@@ -18,7 +18,8 @@ import (
 	"github.com/springtide/springtide/deploy/base"
 )
 
-// controllerAccount is the service account that the product's manifests give rights to; the controllers run as nobody more.
+// controllerAccount is the service account that the product's manifests give rights to; the controllers run with no
+// other rights.
 const controllerAccount = "system:serviceaccount:" + systemNamespace + ":springtide-controller"
 
 // install applies the product's own manifests, as its user would.

@@ -39,7 +39,7 @@ type job struct {
 	play *model.Job
 	// home is the number of members that the offline machines hold, most what the job could use.
 	home, most int32
-	// deaf jobs do not read notices: they work until they are told to go.
+	// deaf jobs do not read notices: they work until they are evicted.
 	deaf bool
 	// saved is when a checkpoint was last announced.
 	saved time.Time
@@ -192,8 +192,8 @@ type notice struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-// heed lets the members of the jobs begin, read their notices, save and acknowledge. It returns what they write.
-func (w *World) heed(now time.Time) []write {
+// followNotices lets the members of the jobs begin, read their notices, save and acknowledge. It returns what they write.
+func (w *World) followNotices(now time.Time) []write {
 	w.table.mu.Lock()
 	defer w.table.mu.Unlock()
 	var writes []write
@@ -207,14 +207,14 @@ func (w *World) heed(now time.Time) []write {
 			j.play.Start(p.object.Name, p.readyAt)
 		}
 		if !j.deaf {
-			writes = append(writes, w.heedNotice(j, p, now)...)
+			writes = append(writes, w.followNotice(j, p, now)...)
 		}
 	}
 	return writes
 }
 
-// heedNotice answers the newest notice. A notice whose loan has moved on to another epoch was taken back: the member works on.
-func (w *World) heedNotice(j *job, p *pod, now time.Time) []write {
+// followNotice answers the newest notice. A notice whose loan has moved on to another epoch was taken back: the member works on.
+func (w *World) followNotice(j *job, p *pod, now time.Time) []write {
 	var n notice
 	if text := p.object.Annotations[v1alpha1.AnnotationNotice]; text != "" && json.Unmarshal([]byte(text), &n) == nil && !w.table.stands(&n) {
 		n = notice{}

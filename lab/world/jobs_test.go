@@ -46,7 +46,7 @@ const notice2 = `{"loan":"l","epoch":2,"deadline":"2026-06-04T12:30:00Z"}`
 func TestAMemberSavesAndAcknowledges(t *testing.T) {
 	now := noon
 	w, j, p := newJobWorld(t, &now, false)
-	w.heed(noon)
+	w.followNotices(noon)
 	j.play.Advance(noon.Add(5 * time.Minute))
 	if got := j.play.UsedCores(); got != 4 {
 		t.Fatalf("the member uses %v cores, want 4: it has not begun", got)
@@ -54,17 +54,17 @@ func TestAMemberSavesAndAcknowledges(t *testing.T) {
 	setLoan(w, fleet.Noticed, 2)
 	notify(w, notice2)
 	at := noon.Add(5 * time.Minute)
-	if writes := w.heed(at); len(writes) != 0 {
+	if writes := w.followNotices(at); len(writes) != 0 {
 		t.Fatal("acknowledged before the work was saved")
 	}
 	if p.noticed != 2 || !p.ackAt.After(at) {
-		t.Fatalf("noticed epoch %d, answer at %s: the notice was not heeded", p.noticed, p.ackAt)
+		t.Fatalf("noticed epoch %d, answer at %s: the notice was not followed", p.noticed, p.ackAt)
 	}
-	if writes := w.heed(p.ackAt); len(writes) != 1 {
+	if writes := w.followNotices(p.ackAt); len(writes) != 1 {
 		t.Errorf("%d writes at the time of the answer, want the acknowledgement", len(writes))
 	}
 	p.acked = true // as the write does
-	if writes := w.heed(p.ackAt.Add(time.Second)); len(writes) != 0 {
+	if writes := w.followNotices(p.ackAt.Add(time.Second)); len(writes) != 0 {
 		t.Error("acknowledged twice")
 	}
 }
@@ -73,14 +73,14 @@ func TestAMemberSavesAndAcknowledges(t *testing.T) {
 func TestANoticeThatIsVoid(t *testing.T) {
 	now := noon
 	w, j, p := newJobWorld(t, &now, false)
-	w.heed(noon)
+	w.followNotices(noon)
 	setLoan(w, fleet.Noticed, 2)
 	notify(w, notice2)
-	w.heed(noon.Add(time.Minute))
+	w.followNotices(noon.Add(time.Minute))
 	setLoan(w, fleet.Lent, 3)
-	w.heed(noon.Add(2 * time.Minute))
+	w.followNotices(noon.Add(2 * time.Minute))
 	if p.noticed != 0 {
-		t.Fatal("the member still heeds a notice that was taken back")
+		t.Fatal("the member still follows a notice that was taken back")
 	}
 	j.play.Advance(noon.Add(10 * time.Minute))
 	if got := j.play.UsedCores(); got != 4 {
@@ -88,9 +88,9 @@ func TestANoticeThatIsVoid(t *testing.T) {
 	}
 	setLoan(w, fleet.Noticed, 4)
 	notify(w, `{"loan":"l","epoch":4,"deadline":"2026-06-04T12:30:00Z"}`)
-	w.heed(noon.Add(11 * time.Minute))
+	w.followNotices(noon.Add(11 * time.Minute))
 	if p.noticed != 4 || p.acked {
-		t.Errorf("noticed epoch %d (acked %v), want the new notice heeded anew", p.noticed, p.acked)
+		t.Errorf("noticed epoch %d (acked %v), want the new notice followed again", p.noticed, p.acked)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestADeafJobWorksOn(t *testing.T) {
 	w, j, p := newJobWorld(t, &now, true)
 	setLoan(w, fleet.Noticed, 2)
 	notify(w, notice2)
-	if writes := w.heed(noon.Add(time.Hour)); len(writes) != 0 || p.noticed != 0 {
+	if writes := w.followNotices(noon.Add(time.Hour)); len(writes) != 0 || p.noticed != 0 {
 		t.Error("a job that reads no notices answered one")
 	}
 	j.play.Advance(noon.Add(time.Hour))
@@ -113,7 +113,7 @@ func TestAFinishedJobIsFollowed(t *testing.T) {
 	now := noon
 	w, j, _ := newJobWorld(t, &now, true)
 	w.truth, w.demand = &model.Truth{}, 1000
-	w.heed(noon)
+	w.followNotices(noon)
 	at := noon
 	step := func(hours float64) int {
 		t.Helper()

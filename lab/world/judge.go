@@ -50,7 +50,7 @@ rules:
 - level: None
 `
 
-// judging is the judge's process, and what the world tells it.
+// judging is the judge's process, and what the world hands to it.
 type judging struct {
 	process *controller
 	report  string // file

@@ -182,8 +182,9 @@ func (w *World) observe(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// awaitRules waits for the end of the last evaluation. As on a real Prometheus, rules take their time beside those who read: what they
-// record of a minute is there by the next step. It is the world's largest work, and the other core would wait for it.
+// awaitRules waits for the end of the last evaluation. As on a real Prometheus, rules take their time next to those who
+// read: what they record of a minute is there by the next step. It is the world's largest work, and the other core
+// would wait for it.
 func (w *World) awaitRules() error {
 	if w.ruling == nil {
 		return nil

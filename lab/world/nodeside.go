@@ -26,7 +26,7 @@ const occupantsShown = 16
 // side is where the node side of one machine stands.
 type side struct {
 	uid  types.UID // of the NodeShare
-	free map[share.Errand]time.Time
+	free map[share.Handover]time.Time
 	// said is what was found last; a report that is clean stays so for its epoch.
 	said []v1alpha1.ParcelReport
 	// wrote is the status that was written last, observed the generation it answers.
@@ -114,7 +114,7 @@ func classOf(pool fleet.PoolID) fleet.Class {
 	return fleet.Online
 }
 
-// play brings one machine's errands to now and returns the status that says so.
+// play brings one machine's hand-overs to now and returns the status that says so.
 func (s *side) play(o *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alpha1.ParcelReport {
 	node := inside
 	node.Pool, node.Marks = fleet.PoolID(m.home), m.marks
@@ -127,12 +127,12 @@ func (s *side) play(o *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alph
 		node.Share.Parcels = append(node.Share.Parcels, entry)
 	}
 	machine := share.Machine{Node: &node, ClassOf: classOf, ByCells: m.byCells, Agent: true, Occupants: m.use}
-	free := map[share.Errand]time.Time{}
+	free := map[share.Handover]time.Time{}
 	s.said = nil
 	for i := range o.Spec.Parcels {
 		p, entry := &o.Spec.Parcels[i], &node.Share.Parcels[i]
-		errand := share.ErrandOf(entry)
-		v := machine.Judge(entry, s.free[errand], now, share.Options{Margin: confineTime})
+		handover := share.HandoverOf(entry)
+		v := machine.Judge(entry, s.free[handover], now, share.Options{Margin: confineTime})
 		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
 		switch {
 		case entry.IsClean(p.Epoch):
@@ -142,7 +142,7 @@ func (s *side) play(o *v1alpha1.NodeShare, m machineNow, now time.Time) []v1alph
 			at := metav1.NewTime(now)
 			report.Time = &at
 		case !v.Free.IsZero():
-			free[errand] = v.Free
+			free[handover] = v.Free
 		}
 		s.said = append(s.said, report)
 	}

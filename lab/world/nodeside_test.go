@@ -28,7 +28,7 @@ func cores(n int64) fleet.Resources {
 	return fleet.Resources{CPU: fleet.MilliCPU(1000 * n), Memory: fleet.Bytes(n) * fleet.GiB, Pods: 1}
 }
 
-// closed are marks behind which nobody lands.
+// closed are marks behind which no pod lands.
 var closed = fleet.NodeMarks{HolderTaint: true}
 
 func TestNodeSide(t *testing.T) {
@@ -81,7 +81,7 @@ func TestNodeSide(t *testing.T) {
 	}
 }
 
-// Behind marks that let somebody of the leaving side land nothing is clean, and the time counts from the marks on.
+// Behind marks that let a pod of the leaving side land nothing is clean, and the time counts from the marks on.
 func TestNodeSideAsksForItsMarks(t *testing.T) {
 	machine := []int32{0, 1, 2, 3}
 	tainted := corev1.Taint{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
@@ -121,8 +121,9 @@ func TestNodeSideAsksForItsMarks(t *testing.T) {
 	}
 }
 
-// Somebody who comes while the cells are being confined starts the wait anew; a report once made holds for its epoch alone.
-func TestNodeSideStartsAnew(t *testing.T) {
+// A pod that comes while the cells are being confined starts the wait again; a report once made holds for its epoch
+// alone.
+func TestNodeSideStartsAgain(t *testing.T) {
 	s := &side{uid: "uid-n"}
 	out := nodeShare(parcel("l", 1, onlinePool, offlinePool, 0, 1, 2, 3))
 	empty, taken := machineUse{}, machineUse{{Name: "shop/web", Class: fleet.PodOnline, Ask: cores(1)}}
@@ -144,8 +145,8 @@ func TestNodeSideStartsAnew(t *testing.T) {
 	}
 }
 
-// The machines' use counts online pods, strangers among them, apart from offline ones; fillers hold room that nobody uses, and ended
-// pods none.
+// The machines' use counts online pods, strangers among them, apart from offline ones; fillers hold room without using
+// it, and ended pods none.
 func TestUses(t *testing.T) {
 	now := noon
 	table := newTestTable(&now)

@@ -83,7 +83,7 @@ type Options struct {
 	Faults []Fault
 	// OnStep, when set, is called after each step, from the world's own goroutine: all of the world may be looked at and changed.
 	OnStep func(*World)
-	// Progress, when set, is told each step of the start in one line.
+	// Progress, when set, receives each step of the start in one line.
 	Progress func(string)
 	// Log takes what is worth keeping; discarded when nil.
 	Log *slog.Logger

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// heard is a runner that remembers what it was told.
+// heard is a runner that remembers its calls.
 type heard struct{ seen, lost []types.UID }
 
 func (h *heard) Seen(p *corev1.Pod) { h.seen = append(h.seen, p.UID) }
@@ -24,16 +24,16 @@ func runs(command ...string) podOption {
 func TestWhoIsRun(t *testing.T) {
 	now := noon
 	table := newTestTable(&now)
-	told := &heard{}
-	table.runner, table.runs = told, map[string]bool{"here": true}
+	ran := &heard{}
+	table.runner, table.runs = ran, map[string]bool{"here": true}
 	w := &World{table: table}
 	table.seen(testPod("unbound", "Job", "j", runs("true")))
 	table.seen(testPod("elsewhere", "Job", "j", runs("true"), on("there")))
 	table.seen(testPod("played", "Job", "j", on("here")))
 	real := testPod("real", "Job", "j", runs("true"), on("here"))
 	table.seen(real)
-	if !slices.Equal(told.seen, []types.UID{"uid-real"}) {
-		t.Fatalf("the runner was told of %v", told.seen)
+	if !slices.Equal(ran.seen, []types.UID{"uid-real"}) {
+		t.Fatalf("the runner got %v", ran.seen)
 	}
 	if writes := w.lifecycle(now.Add(offlineStart * 100)); len(writes) != 2 {
 		t.Errorf("%d pods are made ready: want the two that are played and bound", len(writes))
@@ -46,8 +46,8 @@ func TestWhoIsRun(t *testing.T) {
 	}
 	table.lost(running)
 	table.lost(testPod("played", "Job", "j", on("here")))
-	if !slices.Equal(told.lost, []types.UID{"uid-real"}) {
-		t.Errorf("the runner lost %v", told.lost)
+	if !slices.Equal(ran.lost, []types.UID{"uid-real"}) {
+		t.Errorf("the runner lost %v", ran.lost)
 	}
 }
 

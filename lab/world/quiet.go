@@ -15,8 +15,8 @@ import (
 
 // heads counts the pods of one workload.
 type heads struct {
-	live    int32 // not told to go and not finished
-	leaving int32 // told to go, not finished
+	live    int32 // without notice and not finished
+	leaving int32 // with a notice, not finished
 	untold  int32 // finished, and the Job does not know yet
 }
 

@@ -244,7 +244,7 @@ func TestTheTimersOfAPod(t *testing.T) {
 	now = noon.Add(time.Minute)
 	table.seen(testPod("a", "ReplicaSet", "web-5f", on("n")))
 	now = noon.Add(2 * time.Minute)
-	table.seen(testPod("a", "ReplicaSet", "web-5f", on("n"))) // told again
+	table.seen(testPod("a", "ReplicaSet", "web-5f", on("n"))) // noticed again
 	if !p.boundAt.Equal(noon.Add(time.Minute)) || !p.readyAt.Equal(noon.Add(2*time.Minute)) {
 		t.Errorf("bound at %s and ready at %s, want 12:01 and 12:02", p.boundAt, p.readyAt)
 	}
@@ -258,7 +258,7 @@ func TestTheTimersOfAPod(t *testing.T) {
 	}
 }
 
-// Who has acknowledged its notice has nothing left to do in its grace.
+// A pod that has acknowledged its notice has nothing left to do in its grace.
 func TestAnAcknowledgedPodGoesAtOnce(t *testing.T) {
 	now := noon
 	table := newTestTable(&now)
@@ -271,7 +271,7 @@ func TestAnAcknowledgedPodGoesAtOnce(t *testing.T) {
 	}
 }
 
-// What went while the API server was away leaves the table when the watches begin anew.
+// Objects that went while the API server was away leave the table when the watches begin again.
 func TestSweep(t *testing.T) {
 	now := noon
 	table := newTestTable(&now)

@@ -37,8 +37,9 @@ func (t *table) seenReturned(before, now *v1alpha1.Loan) {
 	}
 }
 
-// seenServed notes that an online pod waits no more: it was bound to a node, or to none. What came home on that node is taken; what came home elsewhere counts no
-// more once all who waited for it have found another place. The caller holds the lock.
+// seenServed notes that an online pod waits no more: it was bound to a node, or to none. A parcel that came home on
+// that node is taken; one elsewhere counts no more once all who waited for it have found another place. The caller
+// holds the lock.
 func (t *table) seenServed(uid types.UID, node string) {
 	open := t.returns[:0]
 	for _, r := range t.returns {

@@ -39,7 +39,7 @@ func TestReturnToBoundPod(t *testing.T) {
 			t.Fatalf("after %s: taken %v and %d are not, want %v and %d", now.Sub(noon), got, len(open), want, unbound)
 		}
 	}
-	returns("calm", "", "64") // nobody waits
+	returns("calm", "", "64") // no pod waits
 	took(0)
 	table.seen(testPod("cart-1", "ReplicaSet", "cart-abc", withoutRoom()))
 	table.seen(testPod("cart-2", "ReplicaSet", "cart-abc", withoutRoom()))

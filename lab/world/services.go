@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// graceSeconds is how long an online pod takes to finish its requests once it is told to go.
+	// graceSeconds is how long an online pod takes to finish its requests after its deletion.
 	graceSeconds = 30
 	// image stands in pods for programs that are played, not run.
 	image = "registry.example/app:1"

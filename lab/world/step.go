@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// settleCap is how long (by the wall) the world waits for controllers and control plane before it goes on and says what it waited
-	// for. Busy machines take seconds; a minute means that somebody hangs.
+	// settleCap is how long (by the wall) the world waits for controllers and control plane before it goes on and says
+	// what it waited for. Busy machines take seconds; a minute means that a component hangs.
 	settleCap = time.Minute
-	// recheck is the pause between the two looks that must both find the control plane quiet after somebody wrote: a watch event takes a
-	// few milliseconds.
+	// recheck is the pause between the two looks that must both find the control plane quiet after a write: a watch
+	// event takes a few milliseconds.
 	recheck = 5 * time.Millisecond
 	// look is how often the world looks again when no event came.
 	look = 20 * time.Millisecond
@@ -107,7 +107,7 @@ func (w *World) act(ctx context.Context, now time.Time) error {
 	if w.stalled() {
 		return nil
 	}
-	writes := w.heed(now)
+	writes := w.followNotices(now)
 	writes = append(writes, w.lifecycle(now)...)
 	work, err := w.work(now)
 	if err != nil {
@@ -159,8 +159,8 @@ func (w *World) pace(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// settle waits until every controller is parked and the control plane is quiet. After a write, two looks must find it so. During an
-// outage nobody is waited for.
+// settle waits until every controller is parked and the control plane is quiet. After a write, two looks must find it
+// so. During an outage the lab waits for no controller.
 func (w *World) settle(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, settleCap)
 	defer cancel()
@@ -226,14 +226,14 @@ func (w *World) awaitEvent(ctx context.Context, quiet bool) error {
 
 // settleFirst is settle at the start, where giving up would leave half a fleet.
 func (w *World) settleFirst(ctx context.Context) error {
-	told := time.Now()
+	logged := time.Now()
 	for {
 		reason := w.table.pending()
 		if reason == "" {
 			return nil
 		}
-		if time.Since(told) > 5*time.Second {
-			told = time.Now()
+		if time.Since(logged) > 5*time.Second {
+			logged = time.Now()
 			w.options.Progress("waiting: " + reason)
 		}
 		if err := w.awaitEvent(ctx, false); err != nil {

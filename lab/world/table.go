@@ -21,7 +21,7 @@ import (
 type podKind int
 
 const (
-	stranger podKind = iota // nobody the world plays
+	stranger podKind = iota // no pod that the world plays
 	online                  // of a service's Deployment
 	offline                 // of a Job
 	filler                  // the controller's own: holds room
@@ -35,19 +35,21 @@ type pod struct {
 	owner  fleet.Name // the Deployment or Job
 	// requests are what the scheduler counts.
 	requests fleet.Resources
-	// boundAt is when it was first seen bound, readyAt when its start-up ends; zero while unbound. goneAt is when its grace ends; zero
-	// while nobody deleted it. Events set them, under the lock.
+	// boundAt is when it was first seen bound, readyAt when its start-up ends; zero while unbound. goneAt is when its
+	// grace ends; zero while it is not deleted. Events set them, under the lock.
 	boundAt, readyAt, goneAt time.Time
 	// ready, gone and acked say that the world wrote so; writers set them, under the lock.
 	ready, gone, acked bool
 
-	// real pods are run, not played: all that a kubelet would write of them is the runner's to write. Those of the real machine are kubelet's.
+	// real pods are run, not played: all that a kubelet would write of them is the runner's to write. The real
+	// machine's are kubelet's.
 	real, kubelet bool
 	// waitedSince is since when (by the wall) the clock waits for the kubelet to start or end it; zero while it does not.
 	waitedSince time.Time
 	// roomSince is when (by the wall) room was first seen for it while it waits for room.
 	roomSince time.Time
-	// begun and ended say that the job model knows. noticed is the epoch of the notice that is being heeded, ackAt when it is answered.
+	// begun and ended say that the job model knows. noticed is the epoch of the notice that is being followed, ackAt
+	// when it is answered.
 	begun, ended bool
 	noticed      int64
 	ackAt        time.Time
@@ -72,7 +74,7 @@ func (p *pod) finished() bool {
 	return p.object.Status.Phase == corev1.PodSucceeded || p.object.Status.Phase == corev1.PodFailed
 }
 
-// runner is told of the pods that are run, not played.
+// runner receives the pods that are run, not played.
 type runner interface {
 	Seen(*corev1.Pod)
 	Lost(types.UID)
@@ -109,7 +111,7 @@ type table struct {
 	// returns are parcels that came home and are not taken yet, taken those that were since they were last asked for.
 	returns []*returned
 	taken   []model.ReturnFacts
-	// fresh are the objects that were seen since the watches began anew; nil while they go on.
+	// fresh are the objects that were seen since the watches began again; nil while they go on.
 	fresh map[types.UID]bool
 	// changed holds a token after every event, for those who wait for one.
 	changed chan struct{}
@@ -246,7 +248,7 @@ func (t *table) seenPod(o *corev1.Pod) {
 	}
 	if p.goneAt.IsZero() && o.DeletionTimestamp != nil {
 		p.goneAt = t.now()
-		// Who has saved its work and waits to go needs no grace.
+		// A pod that has saved its work and waits to go needs no grace.
 		if s := o.DeletionGracePeriodSeconds; s != nil && !p.acked {
 			p.goneAt = p.goneAt.Add(time.Duration(*s) * time.Second)
 		}
@@ -272,7 +274,7 @@ func podReady(o *corev1.Pod) bool {
 	return false
 }
 
-// classify tells what a pod is by its owner. A Deployment's pods belong to a ReplicaSet named after it and a hash.
+// classify finds what a pod is by its owner. A Deployment's pods belong to a ReplicaSet named after it and a hash.
 func classify(o *corev1.Pod) (podKind, fleet.Name) {
 	if o.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentFiller {
 		return filler, fleet.Name{}

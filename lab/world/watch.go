@@ -16,7 +16,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// rewatch begins to watch, or begins anew after the API server was away: what went meanwhile leaves the table.
+// rewatch begins to watch, or begins again after the API server was away: what went meanwhile leaves the table.
 func (w *World) rewatch(ctx context.Context) error {
 	if w.stopWatch != nil {
 		w.stopWatch()
@@ -88,7 +88,7 @@ func (t *table) handler() cache.ResourceEventHandler {
 	}
 }
 
-// dropManagedFields keeps the table small: nobody here asks who wrote what.
+// dropManagedFields keeps the table small: no part of the lab reads them.
 func dropManagedFields(object any) (any, error) {
 	if o, err := meta.Accessor(object); err == nil {
 		o.SetManagedFields(nil)

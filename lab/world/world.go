@@ -333,7 +333,7 @@ func (w *World) buildFleet(ctx context.Context) error {
 	return <-booted
 }
 
-// startUp is how long a pod takes from binding to ready. What is there before the clock runs has been there for long.
+// startUp is how long a pod takes from binding to ready. Pods from before the clock runs have been there for long.
 func (w *World) startUp(p *pod) time.Duration {
 	if !w.live.Load() {
 		return 0

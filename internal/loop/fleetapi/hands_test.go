@@ -20,12 +20,12 @@ type hands struct {
 	t     *testing.T
 	s     fleet.Snapshot
 	api   *API
-	free  map[share.Errand]time.Time
+	free  map[share.Handover]time.Time
 	story []string
 }
 
 func newHands(t *testing.T, machines int, agents bool) *hands {
-	h := &hands{t: t, free: map[share.Errand]time.Time{}}
+	h := &hands{t: t, free: map[share.Handover]time.Time{}}
 	h.api = New(h)
 	h.s = fleet.Snapshot{At: time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC), LeaderEpoch: 1}
 	h.s.WatchedSince = h.s.At.Add(-time.Hour)
@@ -191,8 +191,8 @@ func (h *hands) cycle() {
 		}
 		for k := range n.Share.Parcels {
 			e := &n.Share.Parcels[k]
-			v := m.Judge(e, h.free[share.ErrandOf(e)], h.s.At, share.Options{Margin: share.DefaultMargin})
-			h.free[share.ErrandOf(e)] = v.Free
+			v := m.Judge(e, h.free[share.HandoverOf(e)], h.s.At, share.Options{Margin: share.DefaultMargin})
+			h.free[share.HandoverOf(e)] = v.Free
 			if v.Clean && !e.IsClean(e.Epoch) {
 				e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, h.s.At
 				n.Share.Version = h.api.Version()

@@ -1,5 +1,5 @@
 // Package review asks the API server who sent a request and what that caller may do. In comes a bearer token; out goes the API server's answer.
-// What the processes serve by TLS (read API, metrics) is guarded by it.
+// It guards what the processes serve by TLS (read API, metrics).
 package review
 
 import (

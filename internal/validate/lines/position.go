@@ -1,4 +1,4 @@
-// Package lines finds where in a YAML text a field stands, so that an error can say which line to mend.
+// Package lines finds where in a YAML text a field stands, so that an error can say which line to fix.
 package lines
 
 import (
@@ -8,8 +8,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Of finds the line of a field such as "spec.windows[0].start" below a node. Where the field is missing it is the line of the nearest one
-// above it that is there, which is where the mend goes.
+// Of finds the line of a field such as "spec.windows[0].start" below a node. Where the field is missing it is the line
+// of the nearest one above it that is there, which is where the fix goes.
 func Of(root *yamlv3.Node, path string) int {
 	node, line := root, root.Line
 	for _, step := range Steps(path) {

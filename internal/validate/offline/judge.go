@@ -21,8 +21,8 @@ import (
 type Input struct {
 	Name string
 	Text []byte
-	// Found says that the file was not named, but found below a directory that was: what is no object of Kubernetes at all in it (values of
-	// a chart, rules of Prometheus) is left alone, where a file that was named is told so.
+	// Found says that the file was not named, but found below a directory that was: documents of it that are no objects
+	// of Kubernetes (values of a chart, rules of Prometheus) are left alone, and are problems in a file that was named.
 	Found bool
 }
 

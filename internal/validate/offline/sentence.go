@@ -36,7 +36,7 @@ func (d *Definition) sentences(errs field.ErrorList, meant map[string]bool) (out
 				missing[parent] = append(missing[parent], name)
 			}
 		case ofForm(e):
-			// What is out of bounds is still judged by the rules around it.
+			// A value out of bounds is still judged by the rules around it.
 			broken[e.Field] = broken[e.Field] || !strings.Contains(e.Detail, "should be ")
 			forms = append(forms, e)
 		default:

@@ -19,8 +19,8 @@ import (
 	"github.com/springtide/springtide/lab/judge"
 )
 
-// pause is how long (by the wall) a watch that broke waits before the next list. An informer's back-off grows to half a minute, in which hours of a
-// replayed day would go by unseen.
+// pause is how long (by the wall) a watch that broke waits before the next list. An informer's back-off grows to half a
+// minute, in which hours of a replayed day would pass unseen.
 const pause = 300 * time.Millisecond
 
 // state says that a watch is in step, or that it broke.
@@ -29,7 +29,7 @@ type state struct {
 	broken bool
 }
 
-// watched is one kind that is listed and watched. What it sees is converted at once, and no object is kept here.
+// watched is one kind that is listed and watched. Its objects are converted at once, and no object is kept here.
 type watched struct {
 	name string
 	// kind is an object of the kind that convert makes, for lists; nil for kinds of which none is kept.

@@ -1,5 +1,5 @@
-// Package nodetest gives tests a real node: a machine of package node that has joined a plane. What the machine starts from is built once and
-// cached; where it cannot be, the test is skipped with the reason.
+// Package nodetest gives tests a real node: a machine of package node that has joined a plane. The machine's image is
+// built once and cached; where that fails, the test is skipped with the reason.
 package nodetest
 
 import (

@@ -29,8 +29,8 @@ type batch struct {
 	y []float64
 }
 
-// draw makes the batch of a number, the same whoever draws it. x and truth are such that y has variance 1, and so has a model that knows
-// nothing a loss of 1.
+// draw makes the batch of a number, the same for every worker. x and truth are such that y has variance 1, and so has a
+// model that knows nothing a loss of 1.
 func draw(number, size int) batch {
 	truth := normals(rand.New(rand.NewPCG(truthSeed, 0)), Features)
 	norm := 0.0

@@ -20,7 +20,8 @@ const (
 	longest = 1 << 20
 )
 
-// pullRequest asks for parameters; pullAnswer are those of one server. Batch is the number of a batch that nobody else was given.
+// pullRequest asks for parameters; pullAnswer are those of one server. Batch is the number of a batch that no other
+// worker was given.
 type pullRequest struct {
 	Worker string `json:"worker"`
 }
@@ -37,7 +38,7 @@ type pushRequest struct {
 	Loss     float64   `json:"loss"`
 }
 
-// pushAnswer tells how many steps the server has taken.
+// pushAnswer says how many steps the server has taken.
 type pushAnswer struct {
 	Step int `json:"step"`
 }
@@ -88,7 +89,8 @@ func (s *Server) pull() pullAnswer {
 	return pullAnswer{Parameters: append([]float64(nil), s.parameters...), Batch: s.batches}
 }
 
-// push takes one step. Gradients of several workers may have been reckoned on the same parameters: descent bears that at small rates.
+// push takes one step. Gradients of several workers may have been computed on the same parameters: descent bears that
+// at small rates.
 func (s *Server) push(q pushRequest, now time.Time) (pushAnswer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"github.com/springtide/springtide/lab/train"
 )
 
-// retry is the pause before a step that failed is tried again: servers start beside their workers.
+// retry is the pause before a step that failed is tried again: servers start next to their workers.
 const retry = time.Second
 
-// Worker takes steps until it is told to go.
+// Worker takes steps until it is asked to leave.
 type Worker struct {
-	// Name tells workers apart, Servers are the HOST:PORTs in the order of their parts.
+	// Name distinguishes workers, Servers are the HOST:PORTs in the order of their parts.
 	Name    string
 	Servers []string
 	// Batch is the number of examples in a step, Pause the rest after each.
@@ -32,15 +32,15 @@ type Worker struct {
 	step int
 }
 
-// Run takes steps until ctx ends. A worker that was noticed rests from the end of its step on: what it has reckoned is with the servers by
-// then, so nothing is left to save.
+// Run takes steps until ctx ends. A worker that was noticed rests from the end of its step on: what it has computed is
+// with the servers by then, so nothing is left to save.
 func (w *Worker) Run(ctx context.Context) error {
 	if len(w.Servers) == 0 || w.Batch < 1 {
 		return fmt.Errorf("worker %s: want servers and a batch of 1 or more, have %d and %d", w.Name, len(w.Servers), w.Batch)
 	}
 	for ctx.Err() == nil {
 		pause := w.Pause
-		rests, err := w.heed()
+		rests, err := w.answerNotice()
 		if err == nil && !rests {
 			err = w.advance(ctx)
 		}
@@ -59,23 +59,23 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// heed answers a notice and reports whether one stands.
-func (w *Worker) heed() (rests bool, err error) {
-	told, err := w.Notice.Stands(time.Now())
-	if told.Epoch == 0 || err != nil {
+// answerNotice answers a notice and reports whether one stands.
+func (w *Worker) answerNotice() (rests bool, err error) {
+	id, err := w.Notice.Stands(time.Now())
+	if id.Epoch == 0 || err != nil {
 		return false, err
 	}
-	fresh, err := w.Notice.Acknowledge(told)
+	fresh, err := w.Notice.Acknowledge(id)
 	if fresh {
 		line := train.Event(train.Ack, w.step)
-		line.Epoch = told.Epoch
+		line.Epoch = id.Epoch
 		fmt.Fprintln(w.Out, line)
 	}
 	return true, err
 }
 
-// advance takes one step. Once begun it is finished, also when the worker is told to go meanwhile: servers of which only some had the
-// gradient would differ by a step.
+// advance takes one step. Once begun it is finished, also when the worker gets a notice meanwhile: servers of which
+// only some had the gradient would differ by a step.
 func (w *Worker) advance(ctx context.Context) error {
 	var parameters []float64
 	var sizes []int
