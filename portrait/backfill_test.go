@@ -8,8 +8,8 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// A history that is read at night, by few replicas, tells of days that many served: a step is judged by the replicas that were ready then, else a
-// controller that was away, or that is new, drops whole days as faults.
+// A history that is read at night, by few replicas, shows days that many served: a step is judged by the replicas that
+// were ready then, else a controller that was away, or that is new, drops whole days as faults.
 func TestAHistoryIsJudgedByItsOwnReplicas(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]Signal{"requests": Requests, "CPU": CPU} {

@@ -60,7 +60,8 @@ func (s *Shape) classify(ready bool) Class {
 	return Unpredictable
 }
 
-// measure reckons the spread and the bursts of values; an hour has w steps. A load that is nought all the time has neither.
+// measure computes the spread and the bursts of values; an hour has w steps. A load that is nought all the time has
+// neither.
 func (s *Shape) measure(values []float64, w int) {
 	s.Burst, s.Spread, s.PeakToMean = 0, 0, 0
 	known := knownOf(values)

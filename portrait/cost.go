@@ -18,11 +18,11 @@ type Cost struct {
 	// Miss is the decayed mean distance from the line.
 	Miss float64
 	N    float64
-	// Replicas tells whether x and y are by replica; a service that does not export its ready replicas has a line for its total, whose
-	// intercept says nothing about one replica.
+	// Replicas says whether x and y are by replica; a service that does not export its ready replicas has a line for
+	// its total, whose intercept says nothing about one replica.
 	Replicas bool
-	// Misses, Squares and Next are the decayed sums of 1, r² and r times the r before it, where r is a sample's distance from the line that was
-	// drawn without it, and Last is the newest r. They tell how uncertain the line is.
+	// Misses, Squares and Next are the decayed sums of 1, r² and r times the r before it, where r is a sample's
+	// distance from the line that was drawn without it, and Last is the newest r. They show how uncertain the line is.
 	Misses, Squares, Next, Last float64
 }
 
@@ -78,7 +78,7 @@ func (c *Cost) learn(load, cpu, ready float64) {
 	c.N++
 }
 
-// line is the idle share and the slope; ok is false while there is no load to tell a slope from.
+// line is the idle share and the slope; ok is false while there is no load to fit a slope to.
 func (c *Cost) line() (idle, slope float64, ok bool) {
 	if !(c.W > 0) || !(c.WXX > 0) {
 		return 0, 0, false

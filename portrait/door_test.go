@@ -14,8 +14,8 @@ type live struct {
 	Batch
 	from, to time.Time
 	factor   float64
-	// told says that what answers lies, about any time; else what was scraped is wrong, and stays wrong.
-	told bool
+	// bySource says that the source lies, about any time; else what was scraped is wrong, and stays wrong.
+	bySource bool
 }
 
 // at is what is read at a time of history since another.
@@ -25,7 +25,7 @@ func (l *live) at(since, now time.Time) Batch {
 		out := series.Series{Start: s.Time(from), Step: s.Step, Values: append([]float64(nil), s.Values[from:end]...)}
 		for i := range out.Values {
 			when := out.Time(i)
-			if l.told {
+			if l.bySource {
 				when = now
 			}
 			if l.lies(when) {
@@ -46,7 +46,7 @@ func (l *live) at(since, now time.Time) Batch {
 		b.Moments = append(b.Moments, Moment{At: at, Load: y})
 	}
 	took, when := 30*time.Second, now
-	if !l.told {
+	if !l.bySource {
 		when = now.Add(-defaultStep) // as the newest step has it
 	}
 	if l.lies(when) {
@@ -58,8 +58,8 @@ func (l *live) at(since, now time.Time) Batch {
 
 func (l *live) lies(at time.Time) bool { return l.factor > 0 && !at.Before(l.from) && at.Before(l.to) }
 
-// Whatever stands beside the load is learned by the load's own door: a step that was in doubt leaves nothing in the ripple, the costs, the usage or the
-// start-ups, whether the source lied about it or the lie stays in its history.
+// Whatever stands next to the load is learned by the load's own door: a step that was in doubt leaves nothing in the
+// ripple, the costs, the usage or the start-ups, whether the source lied about it or the lie stays in its history.
 func TestADoubtedStepTeachesNothing(t *testing.T) {
 	t.Parallel()
 	b, fall := fallen(0, nil, nil)
@@ -78,10 +78,10 @@ func TestADoubtedStepTeachesNothing(t *testing.T) {
 	}
 	honest := run(history)
 	for _, factor := range []float64{0.01, 0.1, 0.3} {
-		for _, told := range []bool{true, false} {
-			l := live{Batch: b, from: fall.Add(2 * time.Minute), to: fall.Add(17 * time.Minute), factor: factor, told: told}
+		for _, bySource := range []bool{true, false} {
+			l := live{Batch: b, from: fall.Add(2 * time.Minute), to: fall.Add(17 * time.Minute), factor: factor, bySource: bySource}
 			p := run(l)
-			name := fmt.Sprintf("x%g, told %v", factor, told)
+			name := fmt.Sprintf("x%g, by the source %v", factor, bySource)
 			if got, want := p.Ripple.Deviation(), honest.Ripple.Deviation(); math.Abs(got-want) > 0.01 {
 				t.Errorf("%s: ripple %.3f, without it %.3f", name, got, want)
 			}

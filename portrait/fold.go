@@ -9,9 +9,9 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Fold learns from the samples of b that lie at or after p.End and returns the new portrait; p is left as it was. Only whole steps up to
-// the last one that holds a load are folded, so a value that the source delivers late is not lost. A portrait of another version, or
-// none, is begun anew.
+// Fold learns from the samples of b that lie at or after p.End and returns the new portrait; p is left as it was. Only
+// whole steps up to the last one that holds a load are folded, so a value that the source delivers late is not lost. A
+// portrait of another version, or none, is begun again.
 func Fold(p Portrait, b Batch, o Options) Portrait {
 	p = p.begin(&b, o)
 	if p.Step <= 0 {
@@ -90,10 +90,11 @@ type lesson struct {
 	doubted bool
 }
 
-// learn is the one door by which a portrait learns of a step: its load, and whatever stands next to the load. A step comes to it once no doubt of it is
-// left (see [suspects]), and one that was a fault, or that the methods set aside as an outage, teaches nothing but that it was there. Moments are those
-// of the steps to come; each step settles the moments of the step before, since the step in which a fault begins is a mean of both and looks usual
-// alone. What is left of them is returned.
+// learn is the one door by which a portrait learns of a step: its load, and whatever stands next to the load. A step
+// comes to it once no doubt of it is left (see [suspects]), and one that was a fault, or that the methods set aside as
+// an outage, teaches nothing but that it was there. Moments are those of the steps to come; each step settles the
+// moments of the step before, since the step in which a fault begins is a mean of both and looks usual alone. The
+// remaining moments are returned.
 func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment {
 	y := p.accept(x.load)
 	if x.doubted && !math.IsNaN(y) {

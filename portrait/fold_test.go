@@ -205,7 +205,7 @@ func TestFoldInPiecesAfterAFault(t *testing.T) {
 	}
 }
 
-// What was folded is not folded again, and the portrait that was given is left as it was.
+// Folded samples are not folded again, and the portrait that was given is left as it was.
 func TestFoldIsIncrementalAndPure(t *testing.T) {
 	s := load(1, 5*time.Minute, 10*288)
 	p := Fold(Portrait{Service: "shop/cart"}, Batch{Load: s}, Options{})

@@ -9,9 +9,10 @@ import (
 	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/util"
 )
 
-// Histogram is the decaying histogram of the VPA recommender as a value, so that a portrait can be copied and stored: buckets that grow by
-// 5 %, a sample that loses half of its weight in a day, and percentiles that are the upper end of a bucket, reckoned by package util of that
-// project. Its own histogram gives its weights away only rounded, and rounding at each fold would never let a small bucket fade.
+// Histogram is the decaying histogram of the VPA recommender as a value, so that a portrait can be copied and stored:
+// buckets that grow by 5 %, a sample that loses half of its weight in a day, and percentiles that are the upper end of
+// a bucket, computed by package util of that project. Its own histogram gives its weights away only rounded, and
+// rounding at each fold would never let a small bucket fade.
 type Histogram struct {
 	// Reference is the time at which a sample weighs what it is given with: a whole number of half-lives since year 1.
 	Reference time.Time

@@ -72,7 +72,7 @@ const (
 	backShare = 0.75
 	// agreeFor is how long a witness must agree: one sample may be right by chance.
 	agreeFor = 15 * time.Minute
-	// againShare is the part of the load before a fall from which a second one is told from noise.
+	// againShare is the part of the load before a fall from which a second one is distinguished from noise.
 	againShare = 0.05
 	// agreeWithin is how far the CPU may be from what the portrait's costs say, agreeApart how far that must be from a CPU that only fell by
 	// the same factor as the requests.
@@ -175,8 +175,9 @@ func (s *suspects) over(i, n int) bool {
 	return false
 }
 
-// turns ends a doubt by one of the other direction that begins with a step: a source that said a hundredth says a hundred times as much, or the other way
-// round. What it said before was a fault, and both are measured by the load before that.
+// turns ends a doubt by one of the other direction that begins with a step: a source that said a hundredth says a
+// hundred times as much, or the other way round. Its earlier values were a fault, and both are measured by the load
+// before that.
 func (s *suspects) turns(i, n int, rise bool) bool {
 	s.p.Hold = s.p.Hold.next(s.time(i), s.p.Hold.Top, rise)
 	switch {
@@ -232,8 +233,9 @@ func (s *suspects) fellAgain(i int) bool {
 	return fell
 }
 
-// least is the load from which on a fall is over. It is more than the load at which none begins: a history of deep falls explains nearly every
-// load, also a crowd that is measured at a hundredth. What was measured since the fall is no measure of what is usual.
+// least is the load from which on a fall is over. It is more than the load at which none begins: a history of deep
+// falls explains nearly every load, also a crowd that is measured at a hundredth. Samples since the fall do not show
+// what is usual.
 func (s *suspects) least(i int, top float64) float64 {
 	return backShare * usual(top, func(ago time.Duration) float64 {
 		if k := i - int(ago/s.p.Step); s.time(k).Before(s.p.Hold.Since) {
@@ -254,10 +256,11 @@ func (s *suspects) backFrom(from, i int) int {
 	return n
 }
 
-// witness reports whether the CPU tells a true fall from a false one, and whether it confirms the requests. Two series that fell by the same factor at
-// once confirm nothing: one proxy, one relabelling or one counter in wrong units explains both. A true fall of the requests leaves what idle replicas
-// use, and the Kubernetes API says how many there are; so the CPU of a true fall is known in advance, and it is not the CPU of a common factor. Where the
-// two are close to each other, or to the CPU before the fall, the CPU says nothing.
+// witness reports whether the CPU distinguishes a true fall from a false one, and whether it confirms the requests. Two
+// series that fell by the same factor at once confirm nothing: one proxy, one relabelling or one counter in wrong units
+// explains both. A true fall of the requests leaves what idle replicas use, and the Kubernetes API says how many there
+// are; so the CPU of a true fall is known in advance, and it is not the CPU of a common factor. Where the two are close
+// to each other, or to the CPU before the fall, the CPU says nothing.
 func (s *suspects) witness(i int) (tells, agrees bool) {
 	p, y, cpu := s.p, s.at(i), s.cpu.At(s.time(i))
 	if p.Signal != Requests || !p.CPUPerLoad.OK || !p.CPUIdle.OK || !(s.pods > 0) || !(y >= 0) || !(cpu >= 0) {

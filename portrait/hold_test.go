@@ -100,7 +100,7 @@ func upTo(b Batch, end time.Time) Batch {
 	return b
 }
 
-// What ends a hold: the CPU that the costs foretell, or the bound; never two series that fell by one factor.
+// Ends of a hold: the CPU that the costs foretell, or the bound; never two series that fell by one factor.
 func TestWhatEndsAHold(t *testing.T) {
 	t.Parallel()
 	cost := func(requests, _ float64) float64 { return 0.01*requests + 10*0.3 }
@@ -145,8 +145,9 @@ func TestWhatEndsAHold(t *testing.T) {
 	}
 }
 
-// A service that once fell by nineteen twentieths may fall so again. What comes back to a twelfth of the usual load from a deeper fall is still
-// fallen: here a flash crowd, seen through a source that says a hundredth of everything.
+// A service that once fell by nineteen twentieths may fall so again. A load that comes back to a twelfth of the usual
+// load from a deeper fall is still fallen: here a flash crowd, seen through a source that says a hundredth of
+// everything.
 func TestACrowdWithinAFaultIsNotTheLoadComeBack(t *testing.T) {
 	t.Parallel()
 	b, fall := fallen(time.Hour, hundredth, func(_, cpu float64) float64 { return 0.01 * cpu })
@@ -279,7 +280,8 @@ func TestASecondFallHasAClockOfItsOwn(t *testing.T) {
 	}
 }
 
-// Dips that come back several times in a week are usual: they are held no more. What falls by more than nine tenths is never usual.
+// Dips that come back several times in a week are usual: they are held no more. A fall by more than nine tenths is
+// never usual.
 func TestWhatIsUsualIsNotHeld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -302,8 +304,9 @@ func TestWhatIsUsualIsNotHeld(t *testing.T) {
 	}
 }
 
-// A rise that the replicas could have served is learned at once, whether history knows it or not. What they could not have served is not learned while it
-// lasts, and never where it went away. Where it stays and enough replicas come, it is learned from then on.
+// A rise that the replicas could have served is learned at once, whether history knows it or not. Load that they could
+// not have served is not learned while it lasts, and never where it went away. Where it stays and enough replicas come,
+// it is learned from then on.
 func TestARiseIsLearnedOnceItCanBeServed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ type Link struct {
 	Refused string
 }
 
-// What a link needs to be believed.
+// Conditions for a link to be believed.
 const (
 	// linkHours: three days, so that one odd day is outvoted.
 	linkHours = 72

@@ -61,7 +61,7 @@ func (w *writer) packed(v []int64) {
 func zigzag(x int64) uint64 { return uint64(x<<1) ^ uint64(x>>63) }
 func zagzig(z uint64) int64 { return int64(z>>1) ^ -int64(z&1) }
 
-// unpacker reads what a packer wrote; short tells that there was not enough.
+// unpacker reads what a packer wrote; short says that there was not enough.
 type unpacker struct {
 	buf   []byte
 	held  uint64

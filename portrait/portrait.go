@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Version is the version of the serialised form; a portrait of another version is thrown away and learned anew.
+// Version is the version of the serialised form; a portrait of another version is thrown away and learned again.
 const Version = 7
 
 // Signal is what a portrait's load counts.
@@ -25,7 +25,7 @@ type Batch struct {
 	Load  series.Series // requests per second over all replicas; empty where the service exports none
 	CPU   series.Series // cores in use over all replicas
 	Ready series.Series // ready replicas
-	// Memory is what the largest replica uses, in bytes; empty where nobody measures it.
+	// Memory is what the largest replica uses, in bytes; empty where it is not measured.
 	Memory series.Series
 	// StartUps are observed times from a pod's start on its machine to Ready; waiting for a machine is not among them.
 	StartUps []time.Duration
@@ -96,8 +96,8 @@ type Portrait struct {
 	StartUpTimes []time.Duration
 	// StartUps is the number of observations so far.
 	StartUps int
-	// Present and Absent are the start-ups on machines that had the images of the pod, and on those that had to pull one. Most start-ups may
-	// be in neither: nobody saw what the machine had.
+	// Present and Absent are the start-ups on machines that had the images of the pod, and on those that had to pull
+	// one. Most start-ups may be in neither: the machine's images were not seen.
 	Present, Absent Starts
 	// Peak is the largest load of the last seven days, PeakAt when.
 	Peak    float64

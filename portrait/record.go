@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Record is how the forecasts of a service did, as they were said: nothing in it was reckoned after the load was known.
+// Record is how the forecasts of a service did, as they were said: nothing in it was computed after the load was known.
 type Record struct {
 	// Horizons are in rising order, at most three.
 	Horizons []Horizon
@@ -25,7 +25,7 @@ type Horizon struct {
 	// Miss is the usual distance of the load from the 0.5 quantile, Covered the share of loads at or below the 0.9 quantile, both over the
 	// last ten days.
 	Miss, Covered float64
-	// Lately is the newest part of the record, from which the loss of skill is told.
+	// Lately is the newest part of the record, from which the loss of skill is judged.
 	Lately Lately
 	// Said waits for what it was said of, the oldest first.
 	Said []Said
@@ -70,7 +70,7 @@ const (
 	odd = 3
 	// leastMiss is the share of the load below which no miss is large: usage may miss its target by a tenth before hpa answers.
 	leastMiss = 0.1
-	// bound is how many times the usual miss is counted of one: a burst that nobody could have known must not be the whole record.
+	// bound is how many times the usual miss is counted of one: an unforeseeable burst must not be the whole record.
 	// mostMiss bounds the first ones, of which nothing is usual yet.
 	bound, mostMiss = 4, 10
 )

@@ -49,8 +49,9 @@ func (s *suspects) before(i, spans int) float64 {
 	return larger(s.at(i-spans*s.k), s.at(i-spans*s.k-1))
 }
 
-// explainedRise is the rise within n spans that history explains at a time: twice the rise that stayed, or that came and went. What is measured of a crowd
-// that saturates its replicas is what they can carry, so the next one shows more of it.
+// explainedRise is the rise within n spans that history explains at a time: twice the rise that stayed, or that came
+// and went. The measured load of a crowd that saturates its replicas is what they can carry, so the next one shows more
+// of it.
 func (p *Portrait) explainedRise(n int, at time.Time) float64 {
 	known := max(p.FastestRises.within(n), usualSwing(p.Bursts, n, at, burstsSeen, burstsWithin))
 	if known <= leastRise {
@@ -59,8 +60,8 @@ func (p *Portrait) explainedRise(n int, at time.Time) float64 {
 	return 1 - (1-known)/2
 }
 
-// risen is the relative rise of the load of a step above an earlier one and all that is usual, and the load that it rose from. What is small against the last
-// day is no rise.
+// risen is the relative rise of the load of a step above an earlier one and all that is usual, and the load that it
+// rose from. A load that is small against the last day is no rise.
 func (s *suspects) risen(i int, from float64) (base, by float64) {
 	y := s.at(i)
 	if !(y > fallShare*s.l.Level()) || !(from >= 0) {
@@ -129,9 +130,9 @@ func (s *suspects) riseOver(i, n int) bool {
 	return false
 }
 
-// served reports whether the replicas could have served the load of a step. What is older than a while was served by the replicas of its time, which
-// only the history knows: few may be left of them at night, or after a controller was away. A source that lies of the load may lie of them too, so what the
-// API counts now bounds them.
+// served reports whether the replicas could have served the load of a step. Older load was served by the replicas of
+// its time, which only the history knows: few may be left of them at night, or after a controller was away. A source
+// that lies of the load may lie of them too, so what the API counts now bounds them.
 func (s *suspects) served(i int) bool {
 	y := s.at(i)
 	if math.IsNaN(y) || !(s.pods > 0) {
@@ -154,8 +155,9 @@ func (s *suspects) beyond(i int) bool {
 	return s.most > 0 && s.pods > 0 && s.cpu.At(s.time(i)) > BeyondCores*s.most*s.podsAt(i)/s.pods
 }
 
-// couldServe reports whether some replicas could have served a load: whether it costs no more CPU than their machines and limits can give, and whether it
-// is not far above the largest rate that a replica ever carried. What is not known refuses nothing.
+// couldServe reports whether some replicas could have served a load: whether it costs no more CPU than their machines
+// and limits can give, and whether it is not far above the largest rate that a replica ever carried. An unknown value
+// refuses nothing.
 func (p *Portrait) couldServe(load, pods, cores float64) bool {
 	if p.Signal == CPU {
 		return !(cores > 0) || load <= BeyondCores*cores

@@ -37,7 +37,7 @@ func periods(s, days series.Series) []Period {
 		rest := slices.Clone(y)
 		_, all := misses(y, n)
 		for _, k := range candidates(y, n) {
-			// What shorter seasons explain is gone from the rest, so that two days are no season where one is.
+			// The part that shorter seasons explain is gone from the rest, so that two days are no season where one is.
 			missed, left := misses(rest, k)
 			strength, swing := explained(y, k)
 			if !(left-missed >= leastStrength*all) || strength < leastStrength || !(swing >= leastSwing*level) || !returns(y, k) {
@@ -142,7 +142,7 @@ func candidates(y []float64, perDay int) []int {
 	}
 	named := out
 	for _, k := range acfPeaks(y) {
-		// A peak beside a part of the day is that part, moved by noise.
+		// A peak next to a part of the day is that part, moved by noise.
 		if !slices.ContainsFunc(named, func(n int) bool { return 20*max(k-n, n-k) <= n }) {
 			out = append(out, k)
 		}
@@ -197,8 +197,8 @@ func acfPeaks(y []float64) []int {
 	return out
 }
 
-// returns tells whether each cycle of period k resembles the next, once what is slower is gone. One spike a day explains much of the mean of
-// all half days, though every other half day has none.
+// returns says whether each cycle of period k resembles the next, once what is slower is gone. One spike a day explains
+// much of the mean of all half days, though every other half day has none.
 func returns(y []float64, k int) bool {
 	flat := flattened(y, k)
 	with, own := 0.0, 0.0

@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// What is asked of a shape is asked of quarters of an hour where a finer step would show no more.
+// Questions about a shape use quarters of an hour where a finer step would show no more.
 const fiveMinutes, quarter = 5 * time.Minute, 15 * time.Minute
 
 // made folds a load that is a function of the time in days since a Monday, with noise of a given size.
@@ -227,7 +227,7 @@ func TestShift(t *testing.T) {
 	}
 }
 
-// A change is told of while a day of the old level is in sight, dated where it was, and then no more.
+// A change is reported while a day of the old level is in sight, dated where it was, and then no more.
 func TestShiftIsForgotten(t *testing.T) {
 	t.Parallel()
 	const perDay = int(day / quarter)
@@ -242,11 +242,11 @@ func TestShiftIsForgotten(t *testing.T) {
 	var p Portrait
 	for d := 1; d <= 40; d++ {
 		p = Fold(p, Batch{Load: part(s, 0, d*perDay)}, Options{})
-		told := !p.Shape.Shift.At.IsZero()
-		if want := d >= 16 && d <= 24; told != want {
-			t.Fatalf("day %d: told %v, want %v (%+v)", d, told, want, p.Shape.Shift)
+		found := !p.Shape.Shift.At.IsZero()
+		if want := d >= 16 && d <= 24; found != want {
+			t.Fatalf("day %d: found %v, want %v (%+v)", d, found, want, p.Shape.Shift)
 		}
-		if off := p.Shape.Shift.At.Sub(monday.Add(15 * day)).Abs(); told && off > shiftBlock {
+		if off := p.Shape.Shift.At.Sub(monday.Add(15 * day)).Abs(); found && off > shiftBlock {
 			t.Fatalf("day %d: dated %v", d, p.Shape.Shift.At)
 		}
 	}

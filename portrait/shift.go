@@ -30,10 +30,11 @@ const (
 	shiftStays, shiftStaysLonger = day, 5 * day
 )
 
-// shifted looks for a change of level in the newest values: the split into two runs of blocks whose medians lie furthest apart in units of
-// the blocks' distances from them (binary segmentation, A. J. Scott, M. Knott 1974, on medians, so that neither a burst nor an outage is a
-// change). Blocks are of logarithms, less what is usual at their time of day and on their day of the week. Nothing is remembered from one
-// look to the next: a change is told of for as long as both of its sides are in sight, about nine days.
+// shifted looks for a change of level in the newest values: the split into two runs of blocks whose medians lie
+// furthest apart in units of the blocks' distances from them (binary segmentation, A. J. Scott, M. Knott 1974, on
+// medians, so that neither a burst nor an outage is a change). Blocks are of logarithms, less what is usual at their
+// time of day and on their day of the week. Nothing is remembered from one look to the next: a change is reported for
+// as long as both of its sides are in sight, about nine days.
 func shifted(s, days series.Series, perDay int) Shift {
 	weekday, known := weekdays(days)
 	stays := shiftStays
@@ -149,7 +150,7 @@ func weekdays(days series.Series) (out [7]float64, known bool) {
 // shiftDoubt is how long after a change of level a portrait says that its seasons are still of the old one: half of what a forecast looks at.
 const shiftDoubt = 5 * day
 
-// String tells the change in a sentence.
+// String describes the change in a sentence.
 func (s Shift) String() string {
 	verb, by := "rose", s.Ratio-1
 	if by < 0 {

@@ -23,15 +23,16 @@ const (
 	doubtAfter = week + day
 	// regainAfter is how long nothing may speak against forecasts that come back: a night alone is no proof.
 	regainAfter = 12 * time.Hour
-	// longestDoubt is the longest horizon by which skill is lost: sizing goes by the next minutes, and a holiday that nobody told of makes a
-	// day of forecasts a day ahead wrong without making those wrong.
+	// longestDoubt is the longest horizon by which skill is lost: sizing uses the next minutes, and an unannounced
+	// holiday makes a day of forecasts a day ahead wrong without making those wrong.
 	longestDoubt = time.Hour
 )
 
-// bars are what the newest forecasts must not be over: the share of odd ones; how many times as far off as the last value they are, and the
-// share of those that it beats, both together, since two bursts make the former; and what the 0.9 quantile covers at least. The first two
-// count only with a share of loads above the 0.9 quantile. A forecast that is too high puts nobody at risk, since it is a floor, and a
-// service that is held for it at all that it ever had wastes far more than the forecast does.
+// bars are what the newest forecasts must not be over: the share of odd ones; how many times as far off as the last
+// value they are, and the share of those that it beats, both together, since two bursts make the former; and what the
+// 0.9 quantile covers at least. The first two count only with a share of loads above the 0.9 quantile. A forecast that
+// is too high puts no SLO at risk, since it is a floor, and a service that is held for it at all that it ever had
+// wastes far more than the forecast does.
 type bars struct{ odd, last, beaten, above, covered float64 }
 
 // Skill is lost over the first, and comes back under the second. A tenth of the loads should lie above: of sixteen the share then strays by
@@ -78,14 +79,14 @@ func (h *Horizon) over(b bars) bool {
 	return off && l.Above >= b.above || l.Covered < b.covered
 }
 
-// grave is how near the newest forecasts are to a bar, from which the worst horizon is told.
+// grave is how near the newest forecasts are to a bar, from which the worst horizon is chosen.
 func (h *Horizon) grave() float64 {
 	l := &h.Lately
 	off := max(l.Odd/lostBars.odd, min(l.Miss/max(lostBars.last*l.Last, leastMiss), l.Beaten/lostBars.beaten))
 	return max(min(off, l.Above/lostBars.above), (1-l.Covered)/(1-lostBars.covered))
 }
 
-// String tells the figures of the horizon that speaks loudest, and what must come; empty while the skill is not lost.
+// String gives the figures of the horizon that speaks loudest, and what must come; empty while the skill is not lost.
 func (r *Record) String() string {
 	if !r.Skill.Lost {
 		return ""

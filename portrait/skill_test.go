@@ -186,7 +186,7 @@ func TestSkillOverDays(t *testing.T) {
 	})
 }
 
-// What waits for its time is dropped when no value comes, and a pause loses no skill.
+// A waiting forecast is dropped when no value comes, and a pause loses no skill.
 func TestRecordOverAGap(t *testing.T) {
 	s := load(6, 5*time.Minute, 20*288)
 	for i := 12 * 288; i < 14*288; i++ {

@@ -9,7 +9,7 @@ import (
 // Image says whether a machine had the images of a pod when the pod came to it.
 type Image string
 
-// What is known of the images at a start-up.
+// Knowledge of the images at a start-up.
 const (
 	ImageUnknown Image = "unknown"
 	ImagePresent Image = "present"

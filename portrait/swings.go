@@ -13,8 +13,9 @@ type Swing struct {
 	By Falls
 }
 
-// What happens several times in a week is usual for a service: spiky loads fall and rise by more than their slow tides several times a day. Faults
-// of a metrics path are rarer. And they go far: what moves a load by a factor of ten within minutes is never usual, however often it is seen.
+// A change that happens several times in a week is usual for a service: spiky loads fall and rise by more than their
+// slow tides several times a day. Faults of a metrics path are rarer. And they go far: what moves a load by a factor of
+// ten within minutes is never usual, however often it is seen.
 const (
 	// dipsSeen dips within dipsWithin make their like usual. Of bursts one is enough: what is learned of one that was none costs
 	// replicas, what is not learned of one that was costs those who wait.

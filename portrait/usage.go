@@ -33,8 +33,9 @@ func (u *Usage) clone() Usage {
 	return c
 }
 
-// learn takes the step that began at a time in: the CPU of all replicas, the memory of the largest one, and how many were ready. Each ready
-// replica is a sample of CPU of its own, of which only the mean is known. What is not known is left out.
+// learn takes the step that began at a time in: the CPU of all replicas, the memory of the largest one, and how many
+// were ready. Each ready replica is a sample of CPU of its own, of which only the mean is known. An unknown value is
+// left out.
 func (u *Usage) learn(at time.Time, cpu, memory, ready float64) {
 	took := false
 	if cpu >= 0 && ready > 0 && cpu <= hugest && ready <= math.MaxInt32 {
@@ -99,16 +100,17 @@ const (
 	leastCores, leastBytes = 0.025, 250 << 20
 )
 
-// advise reckons the recommendation anew when a quarter of a day ends with the step at grid index i: what it rests on changes in days, and six
-// percentiles cost as much as a fold.
+// advise computes the recommendation again when a quarter of a day ends with the step at grid index i: what it depends
+// on changes in days, and six percentiles cost as much as a fold.
 func (p *Portrait) advise(i int64) {
 	if p.quarter(series.GridTime(i+1, p.Step)).After(p.quarter(series.GridTime(i, p.Step))) {
 		p.Advice = Recommend(p)
 	}
 }
 
-// Recommend gives the request of one replica as the VPA recommender reckons it: the 0.9 percentile of usage with a margin of 15 %, the median
-// and the 0.95 percentile as bounds, which are the wider the less history there is, with d days of it:
+// Recommend gives the request of one replica as the VPA recommender computes it: the 0.9 percentile of usage with a
+// margin of 15 %, the median and the 0.95 percentile as bounds, which are the wider the less history there is, with d
+// days of it:
 //
 //	lower · (1 + 0.001/d)^-2,  upper · (1 + 1/d)
 //

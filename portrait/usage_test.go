@@ -75,7 +75,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-// What nobody measures is not recommended, and what no usage can be is left out.
+// A resource without samples is not recommended, and impossible usage is left out.
 func TestRecommendUnknown(t *testing.T) {
 	s := load(1, fiveMinutes, 3*288)
 	p := Fold(Portrait{}, Batch{Load: s}, Options{})

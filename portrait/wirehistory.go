@@ -8,7 +8,7 @@ import "math"
 const (
 	grainsInNoise    = 16
 	finest, coarsest = 17, 8
-	// tiniest is the smallest load that is told from others: below it lie the numbers that lose their digits.
+	// tiniest is the smallest load that is distinguished from others: below it lie the numbers that lose their digits.
 	tiniest = 1e-300
 	// mostValues bounds what a damaged history may ask for: it is more than two weeks of seconds.
 	mostValues = 1 << 21
@@ -21,7 +21,7 @@ func grainOf(noise float64) int {
 	return int(max(coarsest, min(finest, math.Round(-math.Log2(noise/grainsInNoise)))))
 }
 
-// What a value of the history is.
+// Kinds of a value of the history.
 const (
 	isGap = iota
 	isZero
@@ -91,7 +91,7 @@ func (r *reader) history() []float64 {
 	return v
 }
 
-// runs reads a list in runs of equal values: how long each is, and what value tells of it.
+// runs reads a list in runs of equal values: how long each is, and its value.
 func (r *reader) runs(value func() float64) []float64 {
 	n := r.uint()
 	if n > mostValues {

@@ -7,7 +7,7 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// seen writes what was seen beside the load: start-ups by image, usage and shape.
+// seen writes what was seen next to the load: start-ups by image, usage and shape.
 func (w *writer) seen(p *Portrait) {
 	w.starts(&p.Present)
 	w.starts(&p.Absent)

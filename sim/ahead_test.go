@@ -18,7 +18,7 @@ type diary struct {
 	t     *testing.T
 	w     *World
 	past  *Past
-	kept  int // forecasts of peers, told so far
+	kept  int // forecasts of peers so far
 	lines []entry
 }
 
@@ -43,7 +43,7 @@ func (d *diary) tick() {
 	}
 }
 
-// record writes what the journal is told, but for the wall time that it took.
+// record writes what the journal receives, but for the wall time that it took.
 func (d *diary) record(r *loop.Record) {
 	out := *r
 	out.Took = nil
@@ -87,8 +87,8 @@ func keepDiary(t *testing.T, b *scenario.Built, r Row) []entry {
 	return d.lines
 }
 
-// Whatever happens after a time, at whichever time, nobody has decided, foreseen, recorded or said otherwise before it.
-func TestNobodyLooksAhead(t *testing.T) {
+// Whatever happens after a time, at whichever time, no decision, forecast, record or message before it differs.
+func TestNoneLooksAhead(t *testing.T) {
 	long(t)
 	build := func(until time.Time, factor float64) *scenario.Built {
 		b := tiny(12, 1, tide(6, 40), tide(3, 20))

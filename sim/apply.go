@@ -14,8 +14,8 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// remember keeps what statuses do: since when a tenant is told to give back, when its last burst began, and how the gang of a job stands.
-// Snapshots that were made keep their own. So is what borrowers are told of how long a parcel is theirs.
+// remember keeps what statuses do: since when a tenant must give back, when its last burst began, and how the gang of a
+// job stands. Snapshots that were made keep their own. So does the estimate of how long a parcel is its borrower's.
 func (c *controller) remember(p *planner.Plan) {
 	for _, x := range p.Survivals {
 		if i, ok := c.loanAt(x.Loan); ok && c.loans[i].Phase == fleet.Lent {

@@ -64,12 +64,14 @@ func BenchmarkSeed(b *testing.B) {
 	}
 }
 
-// BenchmarkRecall calls a part of a fleet home: the load doubles from one moment to the next, and nobody foresaw it. lent are the machines that
-// were away, called those that were recalled within two minutes, home those of them that came, home-min the virtual minutes from the first recall
-// until the last of them was home (notice, save and node side included); writes the API objects that were written meanwhile (a move counts two,
-// its share and its loan), plan-ms the wall time of the plan that recalls the most. The take-back ends where online has the room: awaited are the parcels that came home
-// while pods waited that fit them, bound-p50-s and bound-p99-s the virtual seconds from there to the first pod that was bound on the machine, in steps of 15 s. The
-// cluster's own scheduler places the pods here, and waits for the marks; TestReturnToBoundPod has the bundled one, and `make bench-demand` measures it by the wall.
+// BenchmarkRecall recalls a part of a fleet: the load doubles from one moment to the next, unforeseen. lent are the
+// machines that were away, called those that were recalled within two minutes, home those of them that came, home-min
+// the virtual minutes from the first recall until the last of them was home (notice, save and node side included);
+// writes the API objects that were written meanwhile (a move counts two, its share and its loan), plan-ms the wall time
+// of the plan that recalls the most. The take-back ends where online has the room: awaited are the parcels that came
+// home while pods waited that fit them, bound-p50-s and bound-p99-s the virtual seconds from there to the first pod
+// that was bound on the machine, in steps of 15 s. The cluster's own scheduler places the pods here, and waits for the
+// marks; TestReturnToBoundPod has the bundled one, and `make bench-demand` measures it by the wall.
 func BenchmarkRecall(b *testing.B) {
 	for _, machines := range []int{400, 20_000} {
 		b.Run(fmt.Sprintf("nodes=%d", machines), func(b *testing.B) {

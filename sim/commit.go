@@ -106,7 +106,8 @@ func (c *controller) Refuse(x *protocol.Write) error {
 	return errBudget
 }
 
-// Commit implements fleetapi.World: an object changes, and the fleet with it. What invariants ask of a write is judged right before.
+// Commit implements fleetapi.World: an object changes, and the fleet with it. The invariants of a write are judged
+// right before.
 func (c *controller) Commit(x *protocol.Write, version string) {
 	c.checkStamp(x)
 	c.checkFrozen(x)
@@ -230,7 +231,7 @@ func (c *controller) count(m *planner.Move) {
 	}
 }
 
-// setSize writes the replicas. Who was marked for a scale-in that never happened is not any more.
+// setSize writes the replicas. Marks for a scale-in that never happened are removed.
 func (c *controller) setSize(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
 	if a.To < a.From {
@@ -245,21 +246,21 @@ func (c *controller) setSize(a *planner.Scale) {
 	c.checkScale(a)
 }
 
-// notice tells a member of its loan. A deadline that is told again is the time alone, which members do not read; but one that comes late tells of a
-// loan and an epoch that are over.
+// notice writes a loan's notice to a member. A repeated deadline changes only the time, which members do not read; but
+// a late one names a loan and an epoch that are over.
 func (c *controller) notice(id int32, n *protocol.SetNotice) {
 	p := &c.w.pods[id]
 	if p.leaving {
 		return
 	}
 	p.deadline = n.Deadline
-	c.judge.noteTold(p.uid, n, c.sentAt())
+	c.judge.noteNotice(p.uid, n, c.sentAt())
 	switch {
 	case !n.Again:
 		c.w.unanswer(id)
-		c.w.tell(id, n.Loan, n.Epoch)
+		c.w.notify(id, n.Loan, n.Epoch)
 	case p.noticeLoan != n.Loan || p.noticeEpoch != n.Epoch:
-		c.w.tell(id, n.Loan, n.Epoch)
+		c.w.notify(id, n.Loan, n.Epoch)
 	}
 }
 
@@ -287,7 +288,7 @@ func (c *controller) kill(id int32, k *planner.Kill) {
 // fillersIn is the namespace of fillers.
 const fillersIn = "springtide-system"
 
-// createFiller makes a filler on its machine. What does not fit is planned again.
+// createFiller makes a filler on its machine. A failed action is planned again.
 func (c *controller) createFiller(f *planner.Filler) {
 	w := c.w
 	n, ok := c.machineOf(f.Node)

@@ -45,7 +45,7 @@ type controllerOptions struct {
 type controller struct {
 	w      *World
 	o      controllerOptions
-	others []Policy // that act beside it at each tick
+	others []Policy // that act next to it at each tick
 	cancel context.CancelFunc
 
 	pools    []fleet.Pool
@@ -56,7 +56,7 @@ type controller struct {
 	limits map[fleet.TenantID]fleet.MilliCPU
 	plans  []fleet.Festival
 	pods   []fleet.Pod // room that snapshots are built in
-	free   map[share.Errand]time.Time
+	free   map[share.Handover]time.Time
 	live   map[fleet.ServiceID]hpa.Live
 	index  map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
@@ -154,7 +154,7 @@ func (c *controller) options() loop.Options {
 	case len(c.w.faults) > 0:
 		o.Project = c.project
 	default:
-		o.Save = math.MaxInt64 // nobody will ever load it
+		o.Save = math.MaxInt64 // it is never loaded
 	}
 	return o
 }
@@ -194,7 +194,7 @@ func staysAsItIs(p portrait.Portrait, now time.Time, _ forecast.Options) forecas
 }
 
 func newController(w *World, o controllerOptions, others []Policy) *controller {
-	c := &controller{w: w, o: o, others: others, free: map[share.Errand]time.Time{}, marked: map[string]marking{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, eased: make([]bool, len(w.services)), index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
+	c := &controller{w: w, o: o, others: others, free: map[share.Handover]time.Time{}, marked: map[string]marking{}, limits: map[fleet.TenantID]fleet.MilliCPU{}, eased: make([]bool, len(w.services)), index: map[fleet.ServiceID]int{}, read: make([]int, len(w.services)),
 		order: rand.New(rand.NewPCG(w.b.Seed, orderStream)), stamps: rand.New(rand.NewPCG(w.b.Seed, stampStream))}
 	c.api = fleetapi.New(c)
 	c.Store = memorystore.Store{Down: c.stored, Most: decisionsKept}
@@ -317,7 +317,7 @@ func (c *controller) pass() {
 	w := c.w
 	if len(c.others) == 0 {
 		for i := range w.jobs {
-			w.crew(i)
+			w.refill(i)
 		}
 	}
 	w.changed = false

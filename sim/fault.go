@@ -100,7 +100,7 @@ func drawFaults(b *scenario.Built) []fault {
 	return out
 }
 
-// String tells a fault as a line of a scenario.
+// String renders a fault as a line of a scenario.
 func (f *fault) String() string {
 	return fmt.Sprintf("{kind: %s, after: %s, for: %s, share: %g, factor: %g}", f.Kind, f.After, f.For, f.Share, f.Factor)
 }
@@ -118,7 +118,8 @@ func (w *World) onAt(kind string, at int32) *fault {
 	return nil
 }
 
-// hit reports whether a fault of a kind touches the i-th of its things now. What is touched hangs on the fault and the thing alone.
+// hit reports whether a fault of a kind touches the i-th of its things now. The target depends on the fault and the
+// thing alone.
 func (w *World) hit(kind string, i int) (*fault, bool) {
 	f := w.on(kind)
 	if f == nil {
@@ -274,7 +275,7 @@ func (w *World) crowdAt(i int, at int32) float64 {
 	return 1
 }
 
-// listFaults tells the faults of a run, those that begin first before the others.
+// listFaults lists the faults of a run, those that begin first before the others.
 func listFaults(faults []fault) string {
 	order := slices.Clone(faults)
 	slices.SortStableFunc(order, func(a, b fault) int { return cmp.Compare(a.from, b.from) })

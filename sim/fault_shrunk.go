@@ -23,8 +23,9 @@ const (
 	// Where the source stops at the same time, the newest sample is of before for as long as samples count, shrunkOld.
 	shrunkGrace = 4
 	shrunkOld   = 3 * perMinute
-	// shrunkLevel is the part of a day's mean load under which a fall is no event to a portrait, with a margin, and shrunkSeen for how long before the
-	// lie the load must have been above it: for as long as falls are looked back for, and a step. What rises while the source lies is not seen.
+	// shrunkLevel is the part of a day's mean load under which a fall is no event to a portrait, with a margin, and
+	// shrunkSeen for how long before the lie the load must have been above it: for as long as falls are looked back
+	// for, and a step. A rise while the source lies is not seen.
 	shrunkLevel = 0.4
 	shrunkSeen  = 20 * time.Minute
 	// shrunkAsks is how long an ask of the true load counts, the window over which a scale-in is stabilised, and shrunkSpare how much more than it a service must be
@@ -55,8 +56,9 @@ func (w *World) shrunk(i int, at int32) float64 {
 	return 1
 }
 
-// checkShrunk breaks the run when a service loses replicas to a source that lies: replicas that its true load asks for, with a quarter to spare. What a trusted forecast and the truth
-// before the lie gave up is no loss, nor is what a quota takes back after its notice, which asks no signal.
+// checkShrunk breaks the run when a service loses replicas to a source that lies: replicas that its true load asks for,
+// with a quarter to spare. Replicas that a trusted forecast and the truth before the lie gave up are no loss. Nor are
+// those that a quota takes back after its notice, which asks no signal.
 func (c *controller) checkShrunk() {
 	w := c.w
 	f := w.on(scenario.MetricsShrunk)

@@ -204,14 +204,14 @@ func TestEveryFaultIsFelt(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		// What a store holds is only missed by the next leader; the others are felt at a recall, below.
+		// Only the next leader misses a store's content; the others are felt at a recall, below.
 		if kind != scenario.DeliveredTwice && kind != scenario.StoreDown && kind != scenario.DeafMembers && kind != scenario.Heartbeats && reflect.DeepEqual(r, plain) {
 			t.Errorf("%s changed nothing", kind)
 		}
 	}
 }
 
-// What has to do with notices is felt where machines are recalled.
+// Faults of notices are felt where machines are recalled.
 func TestFaultsOfARecallAreFelt(t *testing.T) {
 	long(t)
 	with := func(seed uint64, kinds ...string) []entry {
@@ -250,8 +250,8 @@ func TestFaultsAreDeterministic(t *testing.T) {
 	}
 }
 
-// What is drawn has the measures of its kind: half of the machines are lost, and forecasts are a fifth or five times what they were. It is over when the
-// quiet time begins. A list that says no measures has the first of them.
+// A drawn fault has the measures of its kind: half of the machines are lost, and forecasts are a fifth or five times
+// what they were. It is over when the quiet time begins. A list that says no measures has the first of them.
 func TestDrawnMeasures(t *testing.T) {
 	for kind, want := range map[string]struct {
 		share   float64
@@ -305,7 +305,7 @@ func charge(c *controller, owner string, x planner.Charge) {
 	c.Commit(&protocol.Write{Object: protocol.Object{Kind: protocol.ObjectPool, Name: string(x.Pool)}, Change: protocol.SetLedger{Ledger: x.On(c.pool(x.Pool).Ledger, c.Now(), owner)}}, "1")
 }
 
-// What must never happen is seen when it does.
+// A violation is seen.
 func TestInvariantsAreSeen(t *testing.T) {
 	lent := wholeLoan()
 	for want, spoil := range map[string]func(c *controller){
@@ -424,7 +424,8 @@ func TestInvariantsAreSeen(t *testing.T) {
 	}
 }
 
-// Who is bound by his own maximum, or by his tenant's quota, may break his SLO for that long; a quota that has room for one more replica binds nobody.
+// A service bound by its own maximum, or by its tenant's quota, may break its SLO for that long; a quota that has room
+// for one more replica binds no service.
 func TestWhoIsBound(t *testing.T) {
 	b := troubled(1, 1, scenario.Faults{})
 	c := newController(NewWorld(b, NewRates(b)), controllerOptions{Lends: true}, nil)
@@ -542,7 +543,8 @@ func TestClocksAreChanged(t *testing.T) {
 	}
 }
 
-// A daily window opens where its zone's clock first shows its time or a later one on a date; the product reckons so too.
+// A daily window opens where its zone's clock first shows its time or a later one on a date; the product computes so
+// too.
 func TestDailyWindows(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -617,7 +619,8 @@ func TestAFloorIsJudgedOfPlans(t *testing.T) {
 	}
 }
 
-// What a leader takes that is succeeded before its requests arrive is counted by its own plan's time, as its ledger does, and begins no window before the one that runs.
+// The charges of a leader that is succeeded before its requests arrive are counted by its own plan's time, as its
+// ledger does, and begins no window before the one that runs.
 func TestALateRequestIsChargedByItsPlan(t *testing.T) {
 	for _, x := range []struct{ runs, sent, arrives, want time.Duration }{
 		{-time.Hour, 0, 15 * time.Second, 0},

@@ -52,8 +52,9 @@ func flat(start time.Time, step time.Duration, n int, factor float64) forecast.T
 	return t
 }
 
-// AWS: the forecast capacity of an hour stands 300 s (SchedulingBufferTime) before it and until it is over, at the median, of a forecast made anew
-// each 6 h; it never takes away before its hour ends. AHPA: the 0.95 quantile 180 s ahead (scaleUpForward), planned each hour.
+// AWS: the forecast capacity of an hour stands 300 s (SchedulingBufferTime) before it and until it is over, at the
+// median, of a forecast made again each 6 h; it never takes away before its hour ends. AHPA: the 0.95 quantile 180 s
+// ahead (scaleUpForward), planned each hour.
 func TestTheFloorsOfForecasts(t *testing.T) {
 	w := first(tiny(60, 12, tide(5, 10)))
 	p := NewPast(w.b)
@@ -112,8 +113,8 @@ func TestTheWindow(t *testing.T) {
 	}
 }
 
-// How far forecasts look back: 15 days (Crane), 14 (AWS), 7 before the run (AHPA). What is older changes nothing, the oldest hour of them does. AWS
-// forecasts 48 h by the hour, AHPA plans 24 h.
+// How far forecasts look back: 15 days (Crane), 14 (AWS), 7 before the run (AHPA). Older samples change nothing, the
+// oldest hour of them does. AWS forecasts 48 h by the hour, AHPA plans 24 h.
 func TestTheHistories(t *testing.T) {
 	long(t)
 	const day = 24 * time.Hour

@@ -85,9 +85,10 @@ func newLastPlan(p *planner.Plan, facts *fleet.Snapshot) *lastPlan {
 	return l
 }
 
-// arrive carries out requests of a plan whose leader was succeeded: some at the first tick, which its successor sees, the others at the next, when that
-// one has planned. The session knows the facts of then, so only what the API refuses by the preconditions of the writes stays undone. What
-// two leaders raise at once may take a tenant beyond its quota together, for which no request has a version: neither's plan is judged by the other's.
+// arrive carries out requests of a plan whose leader was succeeded: some at the first tick, which its successor sees,
+// the others at the next, when that one has planned. The session knows the facts of then, so only what the API refuses
+// by the preconditions of the writes stays undone. Raises of two leaders at once may take a tenant beyond its quota
+// together, for which no request has a version: neither's plan is judged by the other's.
 func (c *controller) arrive() {
 	l := c.last
 	if l == nil {
@@ -102,7 +103,7 @@ func (c *controller) arrive() {
 		}
 		c.api.Carry(l.session, t, l.facts.At, nil)
 		if t.Action != nil {
-			c.tell(t.Result())
+			c.logRequest(t.Result())
 			l.first, l.left = l.first-1, l.left-1
 		}
 	}
@@ -112,8 +113,8 @@ func (c *controller) arrive() {
 	}
 }
 
-// tell logs what became of a request of a leader that was succeeded.
-func (c *controller) tell(r loop.Result) {
+// logRequest logs what became of a request of a leader that was succeeded.
+func (c *controller) logRequest(r loop.Result) {
 	if c.w.log != nil {
 		slog.New(c.w.log).Info("request of the leader before", "action", r.Action, "subject", r.Subject, "outcome", r.Outcome, "message", r.Message)
 	}

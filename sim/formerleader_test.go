@@ -16,7 +16,7 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// What a leader wrote that was succeeded comes about where nobody changed what it rests on, and nowhere else.
+// A former leader's write happens where its preconditions hold, and nowhere else.
 func TestRequestsThatOutliveTheirLeader(t *testing.T) {
 	b := troubled(1, 1, scenario.Faults{})
 	w := NewWorld(b, NewRates(b))
@@ -72,8 +72,8 @@ func TestRequestsThatOutliveTheirLeader(t *testing.T) {
 	}
 }
 
-// A new leader that stamps in time is safe from all that the one before asks of services, pools and loans that move, although nobody else changed
-// them; the judge knows what is stamped.
+// A new leader that stamps in time is safe from all that the one before asks of services, pools and loans that move,
+// although no other client changed them; the judge knows what is stamped.
 func TestStampsKeepTheLeaderBeforeOut(t *testing.T) {
 	b := troubled(1, 1, scenario.Faults{})
 	for _, stamps := range []bool{false, true} {
@@ -109,7 +109,7 @@ func TestStampsKeepTheLeaderBeforeOut(t *testing.T) {
 	}
 }
 
-// While leaders flap the fleet has two writers: some of what the old one asks for comes about, some is refused.
+// While leaders flap the fleet has two writers: some of what the old one asks for happens, some is refused.
 func TestLeadersFlap(t *testing.T) {
 	long(t)
 	b := troubled(3, 3, scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{

@@ -7,10 +7,11 @@ import (
 	"github.com/springtide/springtide/internal/measure"
 )
 
-// A minute is harmed by lending when it breaks the SLO and would not have, had no replica ever waited for a machine while room was lent, nor
-// been killed for a loan. The other run cannot be had by playing without a lender: its controllers would soon see other loads and decide
-// otherwise, and the difference of two such runs is mostly chance. So the same run is reckoned twice: once with the replicas that are ready,
-// and once with those too that would be, with a queue of its own.
+// A minute is harmed by lending when it breaks the SLO and would not have, had no replica ever waited for a machine
+// while room was lent, nor been killed for a loan. The other run cannot be had by playing without a lender: its
+// controllers would soon see other loads and decide otherwise, and the difference of two such runs is mostly chance. So
+// the same run is computed twice: once with the replicas that are ready, and once with those too that would be, with a
+// queue of its own.
 
 // replaces lets a new pod stand for one that a lender killed.
 func (w *World) replaces(id int32) {
@@ -75,8 +76,8 @@ func (w *World) holdUp() {
 	})
 }
 
-// serve plays one tick of a service, in which a part of what its pods would burst is there for them, and tells whether it would have broken the SLO
-// without lending too, when there may be more.
+// serve plays one tick of a service, in which a part of what its pods would burst is there for them, and says whether
+// it would have broken the SLO without lending too, when there may be more.
 func (s *service) serve(burst, unlent float64) (o measure.Outcome, anyway bool) {
 	same := s.missed == 0 && s.unlent == s.queue && burst == unlent
 	station := s.bursting(&s.queue, burst)

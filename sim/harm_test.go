@@ -101,7 +101,7 @@ func TestHarmOfSmallFleets(t *testing.T) {
 	}
 }
 
-// Who was told until when he may stay, and is recalled before, was told too much: by a crowd that nobody foresaw.
+// A borrower that is recalled before its announced term got too long a term: by an unforeseen crowd.
 func TestTermsBroken(t *testing.T) {
 	long(t)
 	crowd := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{

@@ -22,9 +22,9 @@ const (
 // ask is what one voice asks for in replicas at a tick, given those that are there; it is 0 where it does not speak.
 type ask func(w *World, i int, current int32) int32
 
-// frame is the HorizontalPodAutoscaler around some metrics: the largest ask wins, scale-out is bounded to the larger of twice as many and
-// four more each sync, scale-in waits until nobody has asked for more within the stabilisation window. Floors are minReplicas that somebody
-// moves: they hold at once.
+// frame is the HorizontalPodAutoscaler around some metrics: the largest ask wins, scale-out is bounded to the larger of
+// twice as many and four more each sync, scale-in waits until no metric has asked for more within the stabilisation
+// window. Floors are minReplicas that another component moves: they hold at once.
 type frame struct {
 	metrics []ask
 	floors  []ask

@@ -133,8 +133,8 @@ func (c *controller) checkTogether() {
 	}
 }
 
-// checkGuests: the other side's pods are on a machine within the cells that it lent, those that were told to go or are ending too: a parcel comes home
-// once they are gone, and not before.
+// checkGuests: the other side's pods are on a machine within the cells that it lent, pods with a notice or ending ones
+// too: a parcel comes home once they are gone, and not before.
 func (c *controller) checkGuests(n int32) {
 	m := &c.w.machines[n]
 	side, cores := "offline work is", m.offline
@@ -202,7 +202,8 @@ func (c *controller) checkScale(a *planner.Scale) {
 	c.checkBudgets()
 }
 
-// checkEviction: no pod is evicted before the latest announced deadline, of which it was told before, unless it said that it is ready.
+// checkEviction: no pod is evicted before the latest announced deadline, of which it had notice before, unless it said
+// that it is ready.
 func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	at, ok := c.loanAt(e.Loan)
 	if p.kind != offline {
@@ -220,7 +221,7 @@ func (c *controller) checkEviction(e *planner.Eviction, p *pod) {
 	case now.Before(deadline):
 		c.breaks("pod %s was evicted %s before the deadline of loan %s", p.name, deadline.Sub(now), l.ID)
 	default:
-		c.checkTold(p, l)
+		c.checkNoticed(p, l)
 	}
 }
 
@@ -261,8 +262,9 @@ func (c *controller) sentAt() int32 {
 	return c.w.tick
 }
 
-// answered reports whether a pod said that it is ready, to the present notice of a loan or of another one of the same machine: those come home
-// together, so that an answer to one is an answer to all. Who answered an older notice said nothing of this one.
+// answered reports whether a pod said that it is ready, to the present notice of a loan or of another one of the same
+// machine: those come home together, so that an answer to one is an answer to all. An answer to an older notice says
+// nothing of this one.
 func (c *controller) answered(p *pod, l *fleet.Loan) bool {
 	at, ok := c.loanAt(p.noticeLoan)
 	if !ok || p.ackEpoch == 0 || p.ackEpoch != p.noticeEpoch {
@@ -272,7 +274,7 @@ func (c *controller) answered(p *pod, l *fleet.Loan) bool {
 	return o.Node == l.Node && o.Epoch == p.ackEpoch
 }
 
-// checkKill: nobody is killed before the time that was announced for it.
+// checkKill: no pod is killed before the time that was announced for it.
 func (c *controller) checkKill(k *planner.Kill, p *pod) {
 	at, ok := c.loanAt(k.Loan)
 	if p.kind != offline {
@@ -329,16 +331,16 @@ func (c *controller) checkFence(n int32, fence fleet.Fence) {
 	}
 }
 
-// settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed. What hangs on a start-up has that
-// long beyond it: a scenario may say that pods take up to an hour.
+// settledWithin is how long after the last fault everything must be in order again: due loans home, pods placed.
+// Deadlines of a start-up have that long beyond it: a scenario may say that pods take up to an hour.
 const settledWithin = 30 * time.Minute
 
-// checkSettled looks at what must have come about once nothing goes wrong any more.
+// checkSettled looks at what must have happen once nothing goes wrong any more.
 func (c *controller) checkSettled() {
 	w := c.w
 	for i := range c.loans {
 		l := &c.loans[i]
-		// What online borrowed goes home when online can do without it.
+		// A parcel that online borrowed goes home when online can do without it.
 		if !l.Phase.Ended() && l.From == onlinePool && !l.FirstNotice.IsZero() && w.now.Sub(l.Due) > settledWithin {
 			c.breaks("loan %s has been due for %s and is %s", l.ID, w.now.Sub(l.Due), l.Phase)
 		}

@@ -18,9 +18,10 @@ type takings struct {
 	owners       map[string]int
 }
 
-// take counts what a scale-in is about to take off machines that are being emptied, and judges it: what really goes was charged, and is within each
-// bound of its pool's budget. Shares are of what there was when the span began. What is due to others is bound by none. A write that comes again was
-// judged when it came first: the API server carries it out where the size is the same again, and no plan knows of it that could charge it.
+// take counts what a scale-in is about to take off machines that are being emptied, and judges it: the pods that really
+// go were charged, and are within each bound of its pool's budget. Shares are of the pods when the span began. Pods
+// that are due to others are bound by none. A write that comes again was judged when it came first: the API server
+// carries it out where the size is the same again, and no plan knows of it that could charge it.
 func (c *controller) take(a *planner.Scale) {
 	if c.redelivering || slices.ContainsFunc(a.Charges, func(x planner.Charge) bool { return x.Due }) {
 		return
@@ -30,9 +31,10 @@ func (c *controller) take(a *planner.Scale) {
 	s := &w.services[i]
 	had := sync.OnceValue(c.podsByBudget)
 	before := map[fleet.PoolID]takings{}
-	// Who goes by a size that was written before, and has not gone yet, was judged then. Those that this one was steered to go first.
+	// Pods of a size that was written before, which have not gone yet, were judged then. Pods that this one was steered
+	// to go first.
 	further := min(len(s.pods), int(a.From)) - int(a.To)
-	for _, id := range w.leavers(s, len(s.pods)-int(a.To))[:max(further, 0)] {
+	for _, id := range w.victims(s, len(s.pods)-int(a.To))[:max(further, 0)] {
 		p := &w.pods[id]
 		pool, empties := c.emptying(p.node)
 		if !c.seenReady(i, p) || !empties || c.judge.seen[p.uid] {
@@ -75,7 +77,8 @@ func (c *controller) checkLedger(pool fleet.PoolID, t *takings, owner string, ha
 	}
 }
 
-// checkBudgets: no ledger counts more in its minute than its pool's budget allows. What is due to others stands on a line of its own there.
+// checkBudgets: no ledger counts more in its minute than its pool's budget allows. Pods that are due to others stand on
+// a line of their own there.
 func (c *controller) checkBudgets() {
 	for i := range c.pools {
 		if p := &c.pools[i]; p.Ledger.Evictions > p.Budget.EvictionsPerMinute {

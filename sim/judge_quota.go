@@ -75,8 +75,8 @@ func (r *raises) add(action planner.Action) {
 	}
 }
 
-// checkQuota: the raises of a plan that came about take no tenant beyond what the division lets its online services and its offline work request.
-// An earlier plan may have been allowed more.
+// checkQuota: the raises of a plan that happened take no tenant beyond what the division lets its online services and
+// its offline work request. An earlier plan may have been allowed more.
 func (c *controller) checkQuota(p *planner.Plan, r raises) {
 	beyond, unused := map[fleet.TenantID]fleet.MilliCPU{}, fleet.MilliCPU(0)
 	for i := range c.tenants {
@@ -94,7 +94,7 @@ func (c *controller) checkQuota(p *planner.Plan, r raises) {
 			beyond[t.ID] = over
 		}
 	}
-	// What the offline work of one tenant finds no machines for goes to the others in the same plan.
+	// Room that one tenant's offline work cannot use goes to the others in the same plan.
 	for i := range c.tenants {
 		if t := &c.tenants[i]; beyond[t.ID] > unused {
 			c.breaks("the jobs of tenant %s were raised to %v cores, %v more than its quota lets them request, and others leave %v of theirs", t.ID,

@@ -21,7 +21,7 @@ func wholeLoan() fleet.Loan {
 		Phase: fleet.Lent, Epoch: 1}
 }
 
-// accused is a controller that has done nothing wrong yet, with a loan of the second machine, where nobody is.
+// accused is a controller that has done nothing wrong yet, with a loan of the second machine, where no pod is.
 func accused(t *testing.T, lent fleet.Loan) *controller {
 	t.Helper()
 	b := troubled(1, 1, scenario.Faults{Random: 1})
@@ -40,7 +40,7 @@ func accused(t *testing.T, lent fleet.Loan) *controller {
 	return c
 }
 
-// mustBreak wants the invariant that is told in some words to have broken, with what plays it again.
+// mustBreak wants the invariant of a text to have broken, with what plays it again.
 func mustBreak(t *testing.T, c *controller, want string) {
 	t.Helper()
 	var broken *Broken
@@ -64,7 +64,7 @@ func toOnline(c *controller, p fleet.Phase) {
 		From: offlinePool, To: onlinePool, Phase: p, Epoch: 1})
 }
 
-// Who borrows a machine of offline's alone is on it, and nobody cuts it off.
+// A borrower of a machine of offline's is alone on it, and is not cut off.
 func TestBorrowedMachinesAreJudged(t *testing.T) {
 	for want, spoil := range map[string]func(c *controller){
 		"while online borrows it by loan node-000002-c0, which is Lent": func(c *controller) { toOnline(c, fleet.Lent); put(c, offline, 2, 8) },
@@ -110,7 +110,7 @@ func TestBorrowedMachinesAreJudged(t *testing.T) {
 // its tenant no further than its parent's promise reaches.
 func TestPromisesAreJudged(t *testing.T) {
 	for name, x := range map[string]struct {
-		runs, asks, waits int // replicas of 8 cores: those of the shop that run, those that it asks for, and those that the web asks for beside one that waits
+		runs, asks, waits int // replicas of 8 cores: those of the shop that run, those that it asks for, and those that the web asks for next to one that waits
 		slice             bool
 		broken            bool
 	}{
@@ -298,7 +298,7 @@ func TestANoticeTakesAnswersBack(t *testing.T) {
 	}
 }
 
-// What a resize of a job spends is judged when it is done, of each pool; what is due to others is bound by nothing.
+// The charge of a job's resize is judged when it is done, of each pool; pods due to others are bound by nothing.
 func TestBudgetsOfJobsAreJudged(t *testing.T) {
 	for _, pool := range []fleet.PoolID{onlinePool, offlinePool} {
 		for _, due := range []bool{false, true} {
@@ -315,7 +315,7 @@ func TestBudgetsOfJobsAreJudged(t *testing.T) {
 	}
 }
 
-// What was raised of jobs is judged by the division that the plan was made with, and by what their tenant may ever have.
+// A job's raise is judged by the division that the plan was made with, and by what their tenant may ever have.
 func TestQuotasOfJobsAreJudged(t *testing.T) {
 	no := fleet.KnownAt(fleet.Resources{}, begin)
 	for name, x := range map[string]struct {
@@ -361,7 +361,7 @@ func TestQuotasOfJobsAreJudged(t *testing.T) {
 	}
 }
 
-// What must be in order at the end is seen where it is not.
+// Disorder at the end is found.
 func TestTheEndIsJudged(t *testing.T) {
 	wait := func(c *controller) {
 		s := &c.w.services[0]
@@ -402,12 +402,13 @@ func TestTheEndIsJudged(t *testing.T) {
 	}
 }
 
-// A pod that did not answer is evicted after the deadline if it was told of it before: by any notice of its machine that stands, or never where that was tried for long.
+// A pod that did not answer is evicted after the deadline if it knew of it before: by any notice of its machine that
+// stands, or never where that was tried for long.
 func TestAnEvictionWithoutANoticeIsJudged(t *testing.T) {
 	for name, x := range map[string]struct {
 		loan  fleet.LoanID
 		epoch int64
-		ago   int32 // ticks since it was told; 0 for never
+		ago   int32 // ticks since its notice; 0 for never
 		began time.Duration
 		want  string
 	}{
@@ -428,8 +429,8 @@ func TestAnEvictionWithoutANoticeIsJudged(t *testing.T) {
 		toOnline(c, fleet.Lent)
 		c.w.tick = 100
 		if x.loan != "" {
-			c.judge.noteTold("uid", &protocol.SetNotice{Loan: x.loan, Epoch: x.epoch}, c.w.tick-x.ago)
-			c.judge.noteTold("uid", &protocol.SetNotice{Loan: x.loan, Epoch: x.epoch, Again: true}, c.w.tick)
+			c.judge.noteNotice("uid", &protocol.SetNotice{Loan: x.loan, Epoch: x.epoch}, c.w.tick-x.ago)
+			c.judge.noteNotice("uid", &protocol.SetNotice{Loan: x.loan, Epoch: x.epoch, Again: true}, c.w.tick)
 		}
 		switch c.checkEviction(&planner.Eviction{Loan: "node-000001-c0"}, &pod{kind: offline, uid: "uid"}); {
 		case x.want != "":
@@ -458,7 +459,7 @@ func TestARequestIsJudgedByItsLeader(t *testing.T) {
 			c.late.facts.Pods = []fleet.Pod{{ID: "uid", NoticeLoan: l.ID, NoticeEpoch: 3, AckEpoch: epoch}}
 		}
 		c.w.tick = 100
-		c.judge.noteTold("uid", &protocol.SetNotice{Loan: l.ID, Epoch: 3}, 90)
+		c.judge.noteNotice("uid", &protocol.SetNotice{Loan: l.ID, Epoch: 3}, 90)
 		switch c.checkEviction(&planner.Eviction{Loan: l.ID}, &pod{kind: offline, uid: "uid"}); {
 		case want != "":
 			mustBreak(t, c, want)

@@ -36,8 +36,8 @@ func (l *tidal) pass(w *World) {
 	}
 }
 
-// unplaced are the cores of the online pods that wait and would find no room either once all offline pods are gone that were told to go from
-// machines that are online's.
+// unplaced are the cores of the online pods that wait and would find no room either once all offline pods are gone that
+// have a notice on machines that are online's.
 func (w *World) unplaced() int32 {
 	sum, t := int32(0), w.rooms.table
 	if !w.pending() {
@@ -225,7 +225,7 @@ func (w *World) preempt() {
 	}
 }
 
-// staying are the cores of offline pods on a machine that were not told to go.
+// staying are the cores of offline pods on a machine without a notice.
 func (w *World) staying(m *machine) int32 {
 	sum := int32(0)
 	for _, id := range m.pods {

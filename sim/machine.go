@@ -64,7 +64,7 @@ func (w *World) nodeFacts(i int, home fleet.PoolID) fleet.Node {
 	return n
 }
 
-// bind lets a pod be on a machine where it found room, bindOn where somebody put it; unbind takes it off.
+// bind lets a pod be on a machine where it found room, bindOn where another component put it; unbind takes it off.
 func (w *World) bind(id, n int32, room place.PodRef) {
 	p, m := &w.pods[id], &w.machines[n]
 	p.node, p.room = n, room

@@ -30,10 +30,10 @@ func (c *controller) nodeSides() {
 		if e == nil || e.IsClean(e.Epoch) {
 			continue
 		}
-		errand := share.ErrandOf(e)
-		v := w.nodeSide(n).Judge(e, c.free[errand], w.now, share.Options{Margin: confine})
-		if c.free[errand] = v.Free; v.Free.IsZero() || v.Clean {
-			delete(c.free, errand)
+		handover := share.HandoverOf(e)
+		v := w.nodeSide(n).Judge(e, c.free[handover], w.now, share.Options{Margin: confine})
+		if c.free[handover] = v.Free; v.Free.IsZero() || v.Clean {
+			delete(c.free, handover)
 		}
 		if v.Clean {
 			e.Clean, e.CleanEpoch, e.CleanAt = true, e.Epoch, w.now

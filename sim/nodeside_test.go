@@ -8,7 +8,8 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// The node side says Clean behind marks that let nobody of the leaving side land, and its time counts from those marks on.
+// The node side says Clean behind marks that let no pod of the leaving side land, and its time counts from those marks
+// on.
 func TestNodeSideAsksForItsMarks(t *testing.T) {
 	for _, x := range []struct {
 		phase        fleet.Phase

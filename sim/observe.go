@@ -18,7 +18,8 @@ import (
 // liveAgo is how many ticks old the newest sample is that a cycle sees: it was fetched at the end of the cycle before.
 const liveAgo = 1
 
-// Snapshot implements loop.Observer. Its lists are built in the room of the last one: nobody keeps them over a cycle.
+// Snapshot implements loop.Observer. Its lists are built in the room of the last one: the loop does not keep them over
+// a cycle.
 func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) {
 	if c.w.on(scenario.StaleCache) == nil {
 		c.stale = nil
@@ -63,8 +64,9 @@ func (c *controller) snapshot() *fleet.Snapshot {
 	return s
 }
 
-// listPods lists all pods by name, and those of each service that do not leave: what is on its way out belongs to nobody's replicas, and is
-// on its machine all the same. A service's pods stand together in the list, and are a part of it unless one of them leaves.
+// listPods lists all pods by name, and those of each service that do not leave: a leaving pod counts as no replica, and
+// is on its machine all the same. A service's pods stand together in the list, and are a part of it unless one of them
+// leaves.
 func (c *controller) listPods() {
 	w := c.w
 	c.pods = c.pods[:0]
@@ -218,7 +220,7 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 		}
 	}
 	if from.Before(w.start) {
-		// What ran before was started too, at some time.
+		// Earlier pods were started too, at some time.
 		for range min(s.Static, startUpsBefore) {
 			b.StartUps = append(b.StartUps, s.startUp())
 		}
@@ -228,7 +230,7 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 	return b
 }
 
-// startUpsBefore is how many start-ups history tells of.
+// startUpsBefore is how many start-ups history shows.
 const startUpsBefore = 20
 
 // Live implements loop.History.

@@ -17,7 +17,7 @@ func TestSnapshotsListPodsByName(t *testing.T) {
 	w.open(0)
 	for i := range w.jobs {
 		w.jobs[i].desired = 2
-		w.crew(i)
+		w.refill(i)
 	}
 	w.services[0].desired -= 7
 	w.services[1].desired += 3

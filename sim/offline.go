@@ -50,7 +50,8 @@ func (w *World) buildJobs() {
 	w.jobShapes()
 }
 
-// dueWork gives each job its work of the scored time. What it left of the warm-up's, in which there is always enough, is no part of it.
+// dueWork gives each job its work of the scored time. The rest of the warm-up's work, in which there is always enough,
+// is no part of it.
 func (w *World) dueWork() {
 	cores := w.b.Cores()
 	for i := range w.jobs {
@@ -61,8 +62,8 @@ func (w *World) dueWork() {
 	}
 }
 
-// crew keeps a job at its parallelism: a member that leaves is replaced only once it is gone.
-func (w *World) crew(i int) {
+// refill keeps a job at its parallelism: a member that leaves is replaced only once it is gone.
+func (w *World) refill(i int) {
 	j := &w.jobs[i]
 	if lack := j.spec.Gang - len(j.members); lack > 0 && !j.done {
 		if int(j.desired) < j.spec.Gang || j.ending > 0 || !w.addGang(i, lack) {
@@ -116,7 +117,7 @@ func (w *World) member(i int, n int32, room place.PodRef) {
 	w.starting.push(p.readyAt, id, p.uid)
 }
 
-// endMember tells a member to go: at once when it has saved its work.
+// endMember ends a member: at once when it has saved its work.
 func (w *World) endMember(id int32) {
 	p := &w.pods[id]
 	if p.leaving {
@@ -156,8 +157,8 @@ func (w *World) work(p *pod) {
 	}
 }
 
-// tell gives a member notice; resume takes it back.
-func (w *World) tell(id int32, loan fleet.LoanID, epoch int64) {
+// notify gives a member notice; resume takes it back.
+func (w *World) notify(id int32, loan fleet.LoanID, epoch int64) {
 	p := &w.pods[id]
 	p.noticeLoan, p.noticeEpoch = loan, epoch
 	j := &w.jobs[p.owner]
@@ -187,8 +188,8 @@ func (w *World) resume(id int32) {
 	p.noticeLoan, p.noticeEpoch, p.ackEpoch, p.deadline = "", 0, 0, time.Time{}
 }
 
-// heed lets members that have saved their work say so.
-func (w *World) heed() {
+// followNotices lets members that have saved their work say so.
+func (w *World) followNotices() {
 	w.noticed = slices.DeleteFunc(w.noticed, func(r podRef) bool {
 		p := &w.pods[r.id]
 		switch {

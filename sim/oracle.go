@@ -8,14 +8,15 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// foresee is what somebody could reach who knows every load of the run.
+// foresee is what a controller could reach that knows every load of the run.
 //
-// The oracle pays what everybody pays: a replica must be started its start-up before it is needed; a machine goes to offline as a whole, and
-// only after the node side saw it empty; offline work has to be started and restored on it, saved at its end, and seen gone. It never
-// violates an SLO that replicas can keep, and it needs no less than that allows: whoever has no violation at a time has these replicas then,
-// and has had them for a start-up. It relaxes the rest: replicas take what a [bound] of all packings says, machines are alike, and work divides
-// at will. So it bounds every policy without violations from above. The free one pays nothing: fractional replicas in the moment, and every
-// core that they leave.
+// The oracle pays what everybody pays: a replica must be started its start-up before it is needed; a machine goes to
+// offline as a whole, and only after the node side saw it empty; offline work has to be started and restored on it,
+// saved at its end, and seen gone. It never violates an SLO that replicas can keep, and it needs no less than that
+// allows: a controller without a violation at a time has these replicas then, and has had them for a start-up. It
+// relaxes the rest: replicas take what a [bound] of all packings says, machines are alike, and work divides at will. So
+// it bounds every policy without violations from above. The free one pays nothing: fractional replicas in the moment,
+// and every core that they leave.
 func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 	out := r.result()
 	w := &World{b: b}
@@ -83,9 +84,10 @@ func (out *Result) uses(busy []float64) {
 	}
 }
 
-// serves accounts what online costs, and what even perfect foresight breaks: while the services together need more at once than the fleet has, with what
-// it may borrow of the offline pool, one of them at least is short, the one that needs most. What must be started before it is needed costs its cores,
-// and breaks nothing where the fleet has none for it yet: others may have held theirs.
+// serves accounts what online costs, and what even perfect foresight breaks: while the services together need more at
+// once than the fleet has, with what it may borrow of the offline pool, one of them at least is short, the one that
+// needs most. A replica that must be started early costs its cores, and breaks nothing where the fleet has none for it
+// yet: others may have held theirs.
 func (out *Result) serves(w *World, needs [][]float64, online, atOnce []float64, scored int) {
 	b := w.b
 	has := b.Cores()
@@ -157,8 +159,9 @@ type parcels struct {
 	// each is how many a machine has.
 	each  int
 	cores float64
-	// out are the ticks at the beginning of a loan in which no work is done whatever one knows: the node side's check, starting and restoring;
-	// back those at its end, the check on the way home. Who knows when it ends needs no notice beyond the next checkpoint.
+	// out are the ticks at the beginning of a loan in which no work is done whatever one knows: the node side's check,
+	// starting and restoring; back those at its end, the check on the way home. With a known end there is no notice
+	// beyond the next checkpoint.
 	out, back float64
 	home      float64 // cores that are always offline's
 }
@@ -181,7 +184,7 @@ func parcelsOf(b *scenario.Built) parcels {
 // harvestOf is the dynamic programme over the levels of parcels: parcel k is lent in the gaps in which online needs fewer than k, each for as
 // long as it repays what its ends cost. Levels are independent of each other, and so are the gaps of a level, since holding back a gap wins
 // nothing for another one: the programme's choice is made gap by gap.
-// What it returns is what works at each tick, in cores; the ends of a loan, which earn nothing, are spread over all of it.
+// The result is the cores that work at each tick; the ends of a loan, which earn nothing, are spread over all of it.
 func harvestOf(held []float64, p parcels, scored int) (lent []float64, moves int) {
 	free := make([]int, len(held))
 	for k, cores := range held {

@@ -72,7 +72,7 @@ func cheapest(need []int, startUp, most int) int {
 	return best
 }
 
-// What the oracle holds is what trying everything finds.
+// The oracle holds the same as a search of everything.
 func TestTheOraclesReplicasAreTheCheapest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		need := rapid.SliceOfN(rapid.IntRange(0, 3), 1, 7).Draw(t, "need")
@@ -136,7 +136,7 @@ func richest(free []int, p parcels) float64 {
 	return best
 }
 
-// What the oracle lends is what trying everything finds.
+// The oracle lends the same as a search of everything.
 func TestTheOraclesHarvestIsTheRichest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := parcels{count: rapid.IntRange(1, 2).Draw(t, "parcels"), cores: 10, out: float64(rapid.IntRange(0, 3).Draw(t, "out")), back: float64(rapid.IntRange(0, 2).Draw(t, "back"))}
@@ -161,8 +161,8 @@ func TestTheOraclesHarvestIsTheRichest(t *testing.T) {
 	})
 }
 
-// What a loan costs at its ends is the node side's check, the start and the least restore, and the check again; of a loan that begins before the scored
-// time only what lies within it.
+// A loan's cost at its ends is the node side's check, the start and the least restore, and the check again; of a loan
+// that begins before the scored time only what lies within it.
 func TestWhatTheOraclePays(t *testing.T) {
 	b := tiny(1, 1, tide(1, 1)) // the least restore is 10 s
 	p := parcelsOf(b)
@@ -193,7 +193,8 @@ func TestWhatTheOraclePays(t *testing.T) {
 	}
 }
 
-// Nobody without violations harvests more than the oracle, nor holds less; and who pays nothing harvests most.
+// No controller without violations harvests more than the oracle, nor holds less; and the one that pays nothing
+// harvests most.
 func TestTheOracleBoundsEverybody(t *testing.T) {
 	long(t)
 	lent := false
@@ -224,8 +225,9 @@ func TestTheOracleBoundsEverybody(t *testing.T) {
 	}
 }
 
-// On whatever fleet: nobody with as few violations harvests more than the oracle, nor with as few as the free one more than that: by whole machines and by
-// sockets, replicas that divide a machine and such that do not, start-ups and machines of offline's own.
+// On whatever fleet: no controller with as few violations harvests more than the oracle, nor with as few as the free
+// one more than that: by whole machines and by sockets, replicas that divide a machine and such that do not, start-ups
+// and machines of offline's own.
 func TestTheOracleBoundsDrawnFleets(t *testing.T) {
 	long(t)
 	judged, lent := 0, 0
@@ -289,8 +291,8 @@ func TestTheOracleNeedsAllOfIt(t *testing.T) {
 	}
 }
 
-// While the services need more than the fleet has, foresight breaks a promise, too, and for no longer: nobody who had all of it before would break
-// fewer. And nobody uses more than there is.
+// While the services need more than the fleet has, foresight breaks a promise, too, and for no longer: no controller
+// with all of it before would break fewer. And none uses more than there is.
 func TestTheOracleOfAFullFleet(t *testing.T) {
 	long(t)
 	b := tiny(2, 3, func(at time.Time) float64 {
@@ -311,7 +313,7 @@ func TestTheOracleOfAFullFleet(t *testing.T) {
 	}
 }
 
-// Who has little to do offline harvests no more than that: what was left of the warm-up is nobody's.
+// With little offline work the oracle harvests no more than that: the rest of the warm-up's work does not count.
 func TestDemandIsThatOfTheScoredTime(t *testing.T) {
 	long(t)
 	b := tiny(8, 6, tide(6, 20))

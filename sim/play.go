@@ -38,8 +38,9 @@ func (w *World) play() {
 	}
 }
 
-// burst is the part of what pods would use beyond their own cores that there is for them: cores of online's machines that nobody asked for, and those
-// that others asked for and do not use. What offline pods hold there is not theirs; unlent is the part that there would be if nothing were lent.
+// burst is the part of what pods would use beyond their own cores that there is for them: cores of online's machines
+// that no pod asked for, and those that others asked for and do not use. The cores of offline pods there are not
+// theirs; unlent is the part that there would be if nothing were lent.
 func (w *World) burst() (part, unlent float64) {
 	want, idle := 0.0, float64(w.b.Online*w.b.Fleet.CoresPerNode)
 	for i := range w.services {
@@ -66,7 +67,7 @@ func partOf(want, idle float64) float64 {
 	return max(idle, 0) / want
 }
 
-// unmeasured reports whether nobody keeps what a service does now.
+// unmeasured reports whether no source keeps a service's present load.
 func (w *World) unmeasured(i int) bool {
 	if len(w.faults) == 0 {
 		return false
@@ -119,7 +120,7 @@ type serviceAccount struct {
 	desired           int32 // replicas asked for at the last look
 	// The last minutes, and one more, that were violated, and that would have been without lending too.
 	violated, anyway int32
-	// What a chart draws, where the scenario asks for it.
+	// The data of a chart, where the scenario asks for it.
 	moments []ServiceMoment
 	moment  ServiceMoment
 }
@@ -155,7 +156,7 @@ func (a *account) tick(w *World) {
 	if w.tick < w.scored {
 		return
 	}
-	// What is full is closed before anything of this tick is added.
+	// A full bucket is closed before anything of this tick is added.
 	since := w.tick - w.scored
 	if since > 0 && since%perHour == 0 {
 		a.peak, a.hour = max(a.peak, a.hour/float64(perHour)), 0
@@ -184,7 +185,7 @@ func (a *account) peakHour(ticks int32) float64 {
 	return max(a.peak, a.hour/float64(max(last, 1)))
 }
 
-// service accounts one service's tick. anyway tells whether it would have broken the SLO without lending too.
+// service accounts one service's tick. anyway says whether it would have broken the SLO without lending too.
 func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 	s, v := &w.services[i], &a.services[i]
 	scaled := s.desired != v.desired

@@ -155,7 +155,7 @@ func (w *World) kubelets() {
 			p.begun, p.worker = true, measure.StartWorker(w.jobs[p.owner].work, w.now)
 			w.jobs[p.owner].busy++
 			if p.noticeLoan != "" {
-				w.tell(e.pod, p.noticeLoan, p.noticeEpoch)
+				w.notify(e.pod, p.noticeLoan, p.noticeEpoch)
 			}
 		}
 	}
@@ -232,7 +232,7 @@ func (w *World) resize(i int) {
 	if len(s.pods) <= int(s.desired) {
 		return
 	}
-	for _, id := range w.leavers(s, len(s.pods)-int(s.desired)) {
+	for _, id := range w.victims(s, len(s.pods)-int(s.desired)) {
 		if w.pods[id].node == none {
 			s.waiting--
 		}
@@ -241,8 +241,9 @@ func (w *World) resize(i int) {
 	}
 }
 
-// leavers are the pods that a service gives up first: what waits, then what starts, then by deletion cost, then the youngest.
-func (w *World) leavers(s *service, n int) []int32 {
+// victims are the pods that a service gives up first: what waits, then what starts, then by deletion cost, then the
+// youngest.
+func (w *World) victims(s *service, n int) []int32 {
 	if n <= 0 {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (c *controller) redeliver() {
 	c.redeliveries = later
 }
 
-// unanswer takes the answer to a notice off a member, as each notice does that is not the last one told again.
+// unanswer takes the answer to a notice off a member, as each notice does that is not a repeat of the last one.
 func (w *World) unanswer(id int32) {
 	if p := &w.pods[id]; p.ackEpoch != 0 {
 		p.ackEpoch = 0

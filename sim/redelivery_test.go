@@ -11,8 +11,8 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// What is written twice is refused by what the write carries, or changes nothing: another pod of the same name, a size that was changed since, a
-// loan that goes on. What is over by then comes back to life, and is the planner's to end.
+// A repeated write is refused by its preconditions, or changes nothing: another pod of the same name, a size that was
+// changed since, a loan that goes on. A finished object comes back to life, and is the planner's to end.
 func TestWhatComesAgain(t *testing.T) {
 	b := troubled(1, 1, scenario.Faults{})
 	w := NewWorld(b, NewRates(b))
@@ -25,7 +25,7 @@ func TestWhatComesAgain(t *testing.T) {
 	m.toOnline, m.toOffline, m.away = false, true, w.rooms.cells
 	w.open(19)
 	w.jobs[0].desired = 2
-	w.crew(0)
+	w.refill(0)
 	member := w.jobs[0].members[0]
 	ref := planner.PodRef{Name: w.pods[member].name, ID: w.pods[member].uid}
 

@@ -12,10 +12,11 @@ type Result struct {
 	Target  float64 `json:"target"`
 	Knob    string  `json:"knob,omitempty"`
 	Default bool    `json:"default"`
-	// Classes tell services apart by how predictable their history is.
+	// Classes distinguish services by how predictable their history is.
 	Classes map[string]Class `json:"classes"`
-	// SLOViolationMinutes are service-minutes in which the latency or utilisation reckoned from the true load and the ready replicas broke the
-	// SLO; HarmMinutes those that would not have, had no replica waited for lent room or been killed for a loan.
+	// SLOViolationMinutes are service-minutes in which the latency or utilisation computed from the true load and the
+	// ready replicas broke the SLO; HarmMinutes those that would not have, had no replica waited for lent room or been
+	// killed for a loan.
 	SLOViolationMinutes int `json:"sloViolationMinutes"`
 	HarmMinutes         int `json:"harmMinutes"`
 	// OnlineCoreHours are the requested cores of all online pods over time, starting and leaving ones too; OfflineCoreHours useful work,
@@ -26,9 +27,9 @@ type Result struct {
 	// MeanUtilisation is used over allocatable CPU of the whole fleet, PeakUtilisation that of its fullest hour.
 	MeanUtilisation float64 `json:"meanUtilisation"`
 	PeakUtilisation float64 `json:"peakUtilisation"`
-	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to go to offline. TermsBroken
-	// are recalls before the time until which the borrower was last told to expect to stay; only Springtide tells one.
-	// Scales are changes of the replicas that services ask for: each is a write.
+	// RecallsLate are parcels that were clean after the due time fixed at the first notice, Moves parcels that began to
+	// go to offline. TermsBroken are recalls before the time until which the borrower could last expect to stay; only
+	// Springtide says one. Scales are changes of the replicas that services ask for: each is a write.
 	RecallsLate int `json:"recallsLate"`
 	TermsBroken int `json:"termsBroken"`
 	Moves       int `json:"moves"`

@@ -9,8 +9,9 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// TestReturnToBoundPod: machines come home for pods that wait in a crowd that nobody foresaw. By the bundled scheduler, which follows the share, the first of them is
-// bound in the step of the return; by the cluster's own, which waits for the marks, a step or two later. Without one nothing counts.
+// TestReturnToBoundPod: machines come home for pods that wait in a crowd that no forecast foresaw. By the bundled
+// scheduler, which follows the share, the first of them is bound in the step of the return; by the cluster's own, which
+// waits for the marks, a step or two later. Without one nothing counts.
 func TestReturnToBoundPod(t *testing.T) {
 	crowd := scenario.Faults{Quiet: config.Duration(time.Hour), List: []scenario.Fault{
 		{Kind: scenario.FlashCrowd, After: config.Duration(time.Hour), For: config.Duration(30 * time.Minute), Share: 1, Factor: 3}}}

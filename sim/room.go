@@ -137,9 +137,9 @@ func (w *World) open(n int32) {
 	}
 	for _, c := range w.rooms.cells {
 		if slices.Contains(m.away, c) {
-			t.Give(id, []int{c}, other)
+			t.Assign(id, []int{c}, other)
 		} else {
-			t.Give(id, []int{c}, holder)
+			t.Assign(id, []int{c}, holder)
 		}
 	}
 	toOnline, toOffline := w.mayLand(n)
@@ -147,7 +147,7 @@ func (w *World) open(n int32) {
 		access := w.access(n)
 		for _, c := range w.rooms.cells {
 			if side, moves := access.Holder(c); moves && access.Open(side) { // its side may land, and not on this cell
-				t.Give(id, []int{c}, map[fleet.Class]fleet.Class{fleet.Online: fleet.Offline, fleet.Offline: fleet.Online}[side])
+				t.Assign(id, []int{c}, map[fleet.Class]fleet.Class{fleet.Online: fleet.Offline, fleet.Offline: fleet.Online}[side])
 			}
 		}
 	}

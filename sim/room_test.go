@@ -56,8 +56,9 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// Two replicas of 24 cores fit a machine of 64, and a third of what they ask for again is nobody's. Online is given machines by what they hold, not
-// by their cores, so nobody waits for long while parcels are lent (an invariant of every run), and no minute is harmed.
+// Two replicas of 24 cores fit a machine of 64, and a third of what they ask for again belongs to no pod. Online is
+// given machines by what they hold, not by their cores, so no pod waits for long while parcels are lent (an invariant
+// of every run), and no minute is harmed.
 func TestReplicasThatDoNotDivideMachines(t *testing.T) {
 	long(t)
 	b := tiny(30, 36, tide(8, 40), tide(2, 6))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What each peer does by its own rules, with figures worked by hand: whoever changes a parameter of a peer changes a line here.
+// Each peer's own rules, with figures worked by hand: a changed parameter of a peer changes a line here.
 
 // played is a row's scaler as it is played, at 60 % (static: at its headroom), over what a test put into the past.
 func played(w *World, p *Past, policy string) *frame {
@@ -52,8 +52,9 @@ func TestTheRates(t *testing.T) {
 	}
 }
 
-// ReplicaCalculator of Kubernetes 1.36 at 60 %: within a tenth nothing changes; on the way up whoever is not ready counts as idle, on the way down not
-// at all; whoever is younger than 300 s is not ready to it until its sample's 30 s began after it was.
+// ReplicaCalculator of Kubernetes 1.36 at 60 %: within a tenth nothing changes; on the way up a pod that is not ready
+// counts as idle, on the way down not at all; a pod younger than 300 s is not ready to it until its sample's 30 s began
+// after it was.
 func TestTheUtilisation(t *testing.T) {
 	for _, c := range []struct {
 		percent                int
@@ -99,8 +100,9 @@ func TestTheUtilisation(t *testing.T) {
 	}
 }
 
-// KEDA's metrics server asks the source at each of the HPA's syncs (useCachedMetrics is false unless set), and the HPA divides the total by 60 % of 8
-// cores. pollingInterval and cooldownPeriod are about zero replicas, which nobody here has.
+// KEDA's metrics server asks the source at each of the HPA's syncs (useCachedMetrics is false unless set), and the HPA
+// divides the total by 60 % of 8 cores. pollingInterval and cooldownPeriod are about zero replicas, which no service
+// here has.
 func TestTheTotal(t *testing.T) {
 	w := first(tiny(60, 1, tide(5, 10)))
 	f := played(w, nil, KEDA)

@@ -12,7 +12,7 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// holdAll plays seeds of a scenario with the product alone, and tells which of them break an invariant.
+// holdAll plays seeds of a scenario with the product alone, and returns which of them break an invariant.
 func holdAll(t *testing.T, file string, seeds []uint64) {
 	t.Helper()
 	s, err := scenario.Load(filepath.Join("scenario", "examples", file))
@@ -69,7 +69,8 @@ func TestSeedsOfAllScenariosBreakNothing(t *testing.T) {
 	}
 }
 
-// Every row is played, and every one that breaks an invariant is told: rows of a single seed at once, and of several seeds one after the other.
+// Every row is played, and every one that breaks an invariant is reported: rows of a single seed at once, and of
+// several seeds one after the other.
 func TestARowThatBreaksTakesNoOtherWithIt(t *testing.T) {
 	long(t)
 	s, err := scenario.Load(filepath.Join("scenario", "examples", "faults.yaml"))

@@ -24,7 +24,8 @@ func slowly() *scenario.Built {
 	return b
 }
 
-// Who takes long to start is given that long: the end finds pods that start and a service that waits for them, and all is in order.
+// A pod that takes long to start gets that long: the end finds pods that start and a service that waits for them, and
+// all is in order.
 func TestASlowStartIsNoHang(t *testing.T) {
 	starting, broken := 0, time.Duration(0)
 	watched(t, slowly(), whole, func(w *World) {
@@ -41,7 +42,7 @@ func TestASlowPodThatHangs(t *testing.T) {
 	b := slowly()
 	shared := Share(b)
 	w := NewWorld(b, shared.rates)
-	w.watch = func() { w.starting = agenda{} } // nobody hears that he is ready
+	w.watch = func() { w.starting = agenda{} } // its readiness does not arrive
 	w.services[0].Spec.StartUp = config.Duration(5 * time.Minute)
 	err := runController(context.Background(), w, *whole.controller(b), shared)
 	var broken *Broken

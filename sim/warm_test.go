@@ -11,7 +11,7 @@ func TestRowsShareWhatWasLearned(t *testing.T) {
 	long(t)
 	b := tiny(20, 3, tide(6, 40), tide(10, 60))
 	shared, alone := Share(b), Share(b)
-	alone.warm.once.Do(func() {}) // nobody learned anything
+	alone.warm.once.Do(func() {}) // no service learned anything
 	with, err := Run(context.Background(), b, whole, shared)
 	if err != nil {
 		t.Fatal(err)

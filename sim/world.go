@@ -65,7 +65,7 @@ type World struct {
 	lost, lives int
 	// watch, when set, is called at each tick once everything is decided.
 	watch func()
-	// journal and reporter, when set, are told of each cycle, log of what the loop logs.
+	// journal and reporter, when set, receive each cycle, log of what the loop logs.
 	journal  func(*loop.Record)
 	reporter loop.Reporter
 	log      slog.Handler
@@ -185,7 +185,7 @@ type Policy interface {
 func (w *World) begin() {
 	w.trouble()
 	w.kubelets()
-	w.heed()
+	w.followNotices()
 }
 
 // finish lets controllers and scheduler follow what was decided, plays the tick and keeps the account.

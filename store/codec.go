@@ -18,7 +18,8 @@ import (
 // compressFrom is the size from which a body is compressed. A shorter one would not shrink below a database page anyway.
 const compressFrom = 1 << 10
 
-// pack compresses a large body. The two forms are told apart by gzip's magic number, which neither JSON nor a portrait begins with.
+// pack compresses a large body. The two forms are distinguished by gzip's magic number, which neither JSON nor a
+// portrait begins with.
 func pack(b []byte) ([]byte, error) {
 	if len(b) < compressFrom {
 		return b, nil

@@ -32,7 +32,7 @@ type dialect struct {
 	embedded bool
 	// numbered says that placeholders are $1, $2, ... and not ?.
 	numbered bool
-	// fatal reports errors of a server that waiting does not mend.
+	// fatal reports errors of a server that waiting does not fix.
 	fatal func(error) bool
 }
 
@@ -180,9 +180,9 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 // migrationLock is the key of PostgreSQL's advisory lock: "tide" in ASCII.
 const migrationLock = 0x74696465
 
-// lock keeps other processes from migrating, until unlock or the death of this one. It is a transaction in either database, so that it ends
-// with its connection and holds behind a pooler of transactions too. SQLite would keep the migration itself out of a file that is locked
-// like that, so there it is an empty file beside the store.
+// lock keeps other processes from migrating, until unlock or the death of this one. It is a transaction in either
+// database, so that it ends with its connection and holds behind a pooler of transactions too. SQLite would keep the
+// migration itself out of a file that is locked like that, so there it is an empty file next to the store.
 func (s *Store) lock(ctx context.Context) (unlock func(done bool) error, err error) {
 	db, closeDB := s.handle(), func() error { return nil }
 	if s.d.embedded {

@@ -46,7 +46,7 @@ func (s *Store) SaveSummaries(ctx context.Context, sums map[fleet.ServiceID]loop
 	return saveJSON(ctx, s, "summaries", "summary", sums)
 }
 
-// LoadDays implements the loop's Memory. What cannot be read is left out: it is learned again.
+// LoadDays implements the loop's Memory. An unreadable record is left out: it is learned again.
 func (s *Store) LoadDays(ctx context.Context) (map[fleet.ServiceID]loop.Days, error) {
 	return loadBodies(ctx, s, "days", "what a calendar did cannot be read and is learned again", unpackJSON[loop.Days])
 }
@@ -56,7 +56,7 @@ func (s *Store) SaveDays(ctx context.Context, ds map[fleet.ServiceID]loop.Days) 
 	return saveJSON(ctx, s, "days", "days", ds)
 }
 
-// LoadPaces implements the loop's Memory. What cannot be read is left out: it is learned again.
+// LoadPaces implements the loop's Memory. An unreadable record is left out: it is learned again.
 func (s *Store) LoadPaces(ctx context.Context) (reclaim.Paces, error) {
 	found, err := loadBodies(ctx, s, "paces", "how long recalls take cannot be read and is learned again", unpackJSON[reclaim.Pace])
 	if err != nil {

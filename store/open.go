@@ -30,7 +30,7 @@ type Options struct {
 	KeepTides int
 	// ReadOnly opens a store that exists, for reading: nothing is created or migrated.
 	ReadOnly bool
-	// Log tells of what is not an error of a call: a store that came back, records that were dropped. Default none.
+	// Log reports what is not an error of a call: a store that came back, records that were dropped. Default none.
 	Log *slog.Logger
 }
 

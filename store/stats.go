@@ -2,7 +2,7 @@ package store
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Stats tells what waits and what was lost.
+// Stats says what waits and what was lost.
 type Stats struct {
 	// Waiting counts journal records held in memory, Dropped those given up since the start.
 	Waiting int

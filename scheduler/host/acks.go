@@ -13,8 +13,8 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// acks answer NodeShares: an instance acknowledges the generation of a share when every binding that it decided before it saw that generation has a
-// definite answer. What it decides later knows the share.
+// acks answer NodeShares: an instance acknowledges the generation of a share when every binding that it decided before
+// it saw that generation has a definite answer. Its later decisions know the share.
 type acks struct {
 	// sentTo are the bindings without an answer, by node.
 	sentTo map[string]map[types.UID]bool

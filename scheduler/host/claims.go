@@ -146,7 +146,7 @@ func (s *claims) cameHome(c *core, n *nodeFacts, before *v1alpha1.NodeShare) {
 		for k, cell := range p.Cells {
 			cells[k] = int(cell)
 		}
-		s.keep(c, n, s.claimant(l, home), l, cells, n.capacityOf(cells), c.now().Add(s.timeout))
+		s.reserve(c, n, s.claimant(l, home), l, cells, n.capacityOf(cells), c.now().Add(s.timeout))
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *claims) unseen(c *core) {
 				room = room.Sub(p.request.resources)
 			}
 		}
-		s.keep(c, n, claimant, l, l.cells, room.Floor(), until)
+		s.reserve(c, n, claimant, l, l.cells, room.Floor(), until)
 	}
 }
 
@@ -217,8 +217,8 @@ func (s *claims) claimant(l *homecoming, home *poolFacts) string {
 	return poolKey(home.name)
 }
 
-// keep reserves the room of a loan on its cells, once.
-func (s *claims) keep(c *core, n *nodeFacts, claimant string, l *homecoming, cells []int, room fleet.Resources, until time.Time) {
+// reserve sets the room of a loan aside on its cells, once.
+func (s *claims) reserve(c *core, n *nodeFacts, claimant string, l *homecoming, cells []int, room fleet.Resources, until time.Time) {
 	l.kept = true
 	if l.claimant == "" {
 		if !s.several {

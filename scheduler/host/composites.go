@@ -596,7 +596,7 @@ func (g *gangs) sayWaits(c *core, t *branch, why string) {
 	alone := t.alone()
 	for _, p := range t.pods() {
 		if p.stage == waits && !alone[p] {
-			c.tell(p, why)
+			c.reportWait(p, why)
 		}
 	}
 }

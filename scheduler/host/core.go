@@ -57,7 +57,8 @@ type core struct {
 	wide   *wide
 	tally  tally
 
-	// make has the volumes and claims of a decision made, on a goroutine of its own; done comes with the mail. What it returns ends it early.
+	// make has the volumes and claims of a decision made, on a goroutine of its own; done comes with the mail. The
+	// returned function ends it early.
 	make func(work func(context.Context) error, done func(error)) (stop func())
 	// bind hands a decision to the binders; say reports why a pod waits; retract takes that back.
 	bind    func(bind.Request)
@@ -231,7 +232,8 @@ func parkedOn(id place.ClassID, byPlugins bool) queue.Class {
 	return queue.Class(id)
 }
 
-// refusedByPlugins reports whether what waits under a name was refused by upstream's plugins. What they look at is not known here, so each event may help.
+// refusedByPlugins reports whether what waits under a name was refused by upstream's plugins. Their criteria are not
+// known here, so each event may help.
 func (c *core) refusedByPlugins(id queue.Class) bool {
 	if id < 0 {
 		x := c.gangs.byClass[id]
@@ -694,7 +696,8 @@ func (c *core) removeNode(name string) {
 	c.judge.change() // a spread over fewer domains asks for less
 }
 
-// setShare takes a NodeShare over, or with nil its end. What follows from it holds from here on, and is acknowledged once nothing older is under way.
+// setShare takes a NodeShare over, or with nil its end. Its consequences hold from here on, and is acknowledged once
+// nothing older is under way.
 func (c *core) setShare(name string, s *v1alpha1.NodeShare) {
 	n := c.node(name)
 	before := n.share

@@ -62,7 +62,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 	}
 	if by := c.tenants.refuses(p.tenant, p.request.amount(), nil); by != "" {
 		c.queue.Park(p.key, c.tenants.class(p.tenant))
-		c.tell(p, usedUp(p.tenant, by, "pod"))
+		c.reportWait(p, usedUp(p.tenant, by, "pod"))
 		c.preempt.drop(c, n)
 		return resultWaits
 	}
@@ -89,7 +89,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		}
 		if p.comesBack { // no event says when the other partition has room
 			p.comesBack = false
-			c.tell(p, refused.message)
+			c.reportWait(p, refused.message)
 			c.queue.Retry(p.key, c.now())
 			return resultWaits
 		}
@@ -100,7 +100,7 @@ func (c *core) decide(ctx context.Context, item queue.Item) string {
 		return resultWaits
 	default:
 		c.log.Warn("decide on a pod", "pod", name(p.object), "err", err)
-		c.tell(p, "the decision failed and is tried again: "+err.Error())
+		c.reportWait(p, "the decision failed and is tried again: "+err.Error())
 		c.queue.Retry(p.key, c.now())
 		return resultError
 	}
@@ -177,8 +177,8 @@ func (c *core) isFiller(o *corev1.Pod) bool {
 	return o.Namespace == c.c.Namespace && o.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentFiller
 }
 
-// isDaemon reports whether a pod is of the machine for which it is made: of the system, and past the marks that keep others off. What it needs it may take
-// of either side.
+// isDaemon reports whether a pod is of the machine for which it is made: of the system, and past the marks that keep
+// others off. It may take room of either side.
 func (c *core) isDaemon(o *corev1.Pod, pinned string) bool {
 	if pinned == "" {
 		return false
@@ -205,14 +205,14 @@ func notAvailable(e *place.Explanation) string {
 // park sets a pod aside with a sentence, until an event can help those of its class that were refused as it was: by upstream's plugins too, or by the table.
 func (c *core) park(p *pod, message string, byPlugins bool) {
 	c.queue.Park(p.key, parkedOn(p.class, byPlugins))
-	c.tell(p, message)
+	c.reportWait(p, message)
 	if p.tenant != "" {
 		c.tenants.wakeTree(p.tenant) // what the quota would have given this pod, it may give another one
 	}
 }
 
-// tell says on a pod why it waits.
-func (c *core) tell(p *pod, message string) {
+// reportWait says on a pod why it waits.
+func (c *core) reportWait(p *pod, message string) {
 	v := verdict{pod: p.object, reason: corev1.PodReasonUnschedulable, message: message, at: c.now()}
 	if p.stage == nominated {
 		v.nominated = p.node

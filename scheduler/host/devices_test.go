@@ -115,8 +115,8 @@ func (p *play) claim(name string, of *corev1.Pod, count int, node string, first 
 	setResourceClaim(p.c, "default/"+name, u)
 }
 
-// TestGPUsOfDRAAreScored: pods that ask for GPUs of DRA, by a claim or by the resource of the class, leave the fewest GPUs behind on their node, and pods
-// without GPUs keep off such nodes. What a shared claim holds is not there.
+// TestGPUsOfDRAAreScored: pods that ask for GPUs of DRA, by a claim or by the resource of the class, leave the fewest
+// GPUs behind on their node, and pods without GPUs keep off such nodes. The devices of a shared claim are not there.
 func TestGPUsOfDRAAreScored(t *testing.T) {
 	for _, how := range []string{"claim", "resource", "implicit"} {
 		t.Run(how, func(t *testing.T) {

@@ -120,8 +120,8 @@ func (g *gangs) madeForJob(o *corev1.Pod) bool {
 	return group != nil && group.job != "" && g.jobs[group.job] != nil && g.jobOf[workloadOf(o)] == group.job
 }
 
-// told is the group on which it is said how a gang stands; nil for none.
-func (g *gangs) told(x *gang) *podGroup {
+// reportsOn is the group on which it is said how a gang stands; nil for none.
+func (g *gangs) reportsOn(x *gang) *podGroup {
 	if o := g.objectOf(x); o != nil {
 		return o
 	}
@@ -241,8 +241,8 @@ func (g *gangs) lacks(x *gang, counts func(*pod) bool) (need shortage, known boo
 	return need, true
 }
 
-// formed notes that the minimum of a gang is bound, by whichever scheduler: its groups are scheduled, and its time to form is over for good. What is lost later is
-// for its workload to make again.
+// formed notes that the minimum of a gang is bound, by whichever scheduler: its groups are scheduled, and its time to
+// form is over for good. Its workload makes later losses again.
 func (g *gangs) formed(c *core, p *pod) {
 	x := p.gang
 	if x == nil || x.ran && g.saidSo(x, p) {
@@ -265,15 +265,16 @@ func (g *gangs) formed(c *core, p *pod) {
 	}
 	if x.composite != "" {
 		g.answer(g.treeWith(x, isBound), nil, "")
-	} else if group := g.told(x); group != nil {
+	} else if group := g.reportsOn(x); group != nil {
 		g.result(group, true, fmt.Sprintf("%d pods are bound, and its minimum with them", n))
 	}
 }
 
-// saidSo reports whether the groups of a pod say that they are scheduled. Those of a gang that ran say it but for one that is another object under its name now.
+// saidSo reports whether the groups of a pod say that they are scheduled. The pods of a gang that ran say it, except
+// one that is another object under its name now.
 func (g *gangs) saidSo(x *gang, p *pod) bool {
 	if x.composite == "" {
-		group := g.told(x)
+		group := g.reportsOn(x)
 		return group == nil || group.scheduled
 	}
 	for o := g.groups[groupName(p.object)]; o != nil; o = g.composites[o.namespace+"/"+o.parent] {
@@ -336,7 +337,7 @@ func (g *gangs) enqueue(c *core, p *pod) bool {
 	case !g.hasTime(x):
 		x.since = time.Time{}
 	case x.group == "" && !formed:
-		x.since = time.Time{} // who makes the pods of an ElasticJob has them come as it likes: its time begins when all are there
+		x.since = time.Time{} // the operator creates pods at its own pace: its time begins when all are there
 	case x.since.IsZero():
 		x.since = c.now()
 	}
@@ -401,7 +402,7 @@ func (g *gangs) report(c *core, now time.Time) {
 			}
 		}
 		for _, w := range waiting {
-			c.tell(w, why)
+			c.reportWait(w, why)
 		}
 	}
 }
@@ -477,7 +478,7 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		tenant := waiting[0].tenant
 		c.queue.Park(x.key, c.tenants.class(tenant))
 		for _, w := range waiting {
-			c.tell(w, usedUp(tenant, by, "gang"))
+			c.reportWait(w, usedUp(tenant, by, "gang"))
 		}
 		c.preempt.drop(c, n)
 		return resultWaits
@@ -506,10 +507,10 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 		x.judged = c.judge.refusals != asked
 		c.queue.Park(x.key, x.class)
 		for _, w := range waiting {
-			c.tell(w, "no room for all of its gang at once: "+why)
+			c.reportWait(w, "no room for all of its gang at once: "+why)
 		}
 		c.metrics.gangs.WithLabelValues(resultWaits).Inc()
-		if group := g.told(x); group != nil {
+		if group := g.reportsOn(x); group != nil {
 			g.result(group, false, why)
 		}
 		return resultWaits
@@ -521,9 +522,9 @@ func (g *gangs) decide(ctx context.Context, c *core, x *gang) string {
 // follow says of a gang that waits for room to come how it stands, and of the pods beyond those that were nominated that they wait for them.
 func (g *gangs) follow(c *core, x *gang, n *nominee) {
 	for _, w := range g.waiting(x) {
-		c.tell(w, fmt.Sprintf("waits for %d other pods of its gang, which come first and wait until the room that they take is free", len(n.pods)))
+		c.reportWait(w, fmt.Sprintf("waits for %d other pods of its gang, which come first and wait until the room that they take is free", len(n.pods)))
 	}
-	if group := g.told(x); group != nil {
+	if group := g.reportsOn(x); group != nil {
 		g.result(group, false, fmt.Sprintf("%d pods wait until the room that they take is free; %d pods are to leave for them", len(n.pods), len(n.victims)))
 	}
 }
@@ -1061,9 +1062,10 @@ func (g *gangs) timeoutOf(x *gang) time.Duration {
 	return g.timeout
 }
 
-// expire ends the wait of gangs whose minimum did not come to run in time, since half a gang holds room and does nothing. The pods that wait say so, and are
-// tried again after their back-off. What is bound of a PodGroup goes; what runs of an ElasticJob the controller takes back by its sizes when it reads
-// that, so that a launcher is not ended by an eviction.
+// expire ends the wait of gangs whose minimum did not come to run in time, since half a gang holds room and does
+// nothing. The pods that wait say so, and are tried again after their back-off. Bound pods of a PodGroup go; the
+// controller takes an ElasticJob's running pods back by its sizes when it reads that, so that a launcher is not ended
+// by an eviction.
 func (g *gangs) expire(c *core, now time.Time) {
 	for _, key := range sortedKeys(g.byKey) {
 		x := g.byKey[key]

@@ -147,7 +147,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	c.announce = func(o *corev1.Pod, node string) { // the recorder writes on goroutines of its own, and drops what it cannot hold
 		recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventScheduled, "Binding", "Successfully assigned %s to %s", name(o), node)
 	}
-	// What was decided is written also after ctx ended, so that it has its answer before the lease is given up.
+	// Decisions are written also after ctx ended, so that it has its answer before the lease is given up.
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(time.Duration(s.c.BindTimeout)+margin, stopWriting) })()

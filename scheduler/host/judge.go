@@ -97,7 +97,8 @@ type judge struct {
 	// repelling are the terms of the pods that are bound or assumed and bear on others, with how many have each; pods, as many as there are, ask for few.
 	repelling map[string]int
 	repels    map[types.UID]string
-	// version counts the changes of what is in repelling: what was found out of a pod under an earlier one may not hold any more.
+	// version counts the changes of what is in repelling: findings on a pod under an earlier one might not hold any
+	// more.
 	version int
 }
 
@@ -376,8 +377,8 @@ func (j *judge) again(ctx context.Context, p *pod) error {
 	return nil
 }
 
-// change notes that a pod came, or has other labels: a pod that waits may be drawn to it, or not be kept away by it any more. What the plugins judge is
-// asked again.
+// change notes that a pod came, or has other labels: a pod that waits may be drawn to it, or not be kept away by it any
+// more. The plugins are asked again.
 func (j *judge) change() { j.changed = j.plugins != nil }
 
 // setPod passes on a pod that is bound.

@@ -15,8 +15,8 @@ import (
 	"github.com/springtide/springtide/scheduler/host/bind"
 )
 
-// errNotOurs keeps a binding or an eviction back that would be sent after another instance may have taken the partition over.
-var errNotOurs = errors.New("the lease of the partition is too old to write under")
+// errNotOurs refuses a binding or an eviction that would be sent after another instance may have taken the partition over.
+var errNotOurs = errors.New("lease of the partition expired; binding not sent")
 
 // kubeAPI binds pods at the API server.
 type kubeAPI struct {

@@ -226,7 +226,7 @@ func TestAGangAvoidsARefusal(t *testing.T) {
 	}
 }
 
-// TestWhatAKubeletAdmitsBy: what a kubelet may refuse a pod for tells classes apart, and nothing else does.
+// TestWhatAKubeletAdmitsBy: what a kubelet may refuse a pod for distinguishes classes, and nothing else does.
 func TestWhatAKubeletAdmitsBy(t *testing.T) {
 	base := place.Shape{Cells: place.OneCell}
 	other := base

@@ -73,7 +73,7 @@ func TestAnotherNumberOfPartitions(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		number string
-		// holder of the other partition's Lease; it renews it until it ends, and gives it up if told so.
+		// holder of the other partition's Lease; it renews it until it ends, and gives it up if asked to.
 		holder string
 		renews time.Duration
 		giveUp bool

@@ -19,8 +19,8 @@ import (
 // chargeTries bounds the conflicts of one charge: the controller writes the status of a pool a few times a minute.
 const chargeTries = 5
 
-// charge counts pods that are to be taken in the disruption ledgers of their pools, all of one pool in one write with the version that was read. What the
-// budget does not allow is an error, and nothing of that pool is counted.
+// charge counts pods that are to be taken in the disruption ledgers of their pools, all of one pool in one write with
+// the version that was read. A charge beyond the budget is an error, and nothing of that pool is counted.
 func (s *Scheduler) charge(ctx context.Context, owed []charge, now func() time.Time) error {
 	byPool := map[string][]charge{}
 	for _, x := range owed {

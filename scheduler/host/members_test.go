@@ -254,8 +254,9 @@ func (p *play) halfBound(change ...func(*corev1.Pod)) *corev1.Pod {
 	return p.bound(pods["g0"], at["g0"])
 }
 
-// TestAGangThatDidNotForm: what is bound of it is evicted when its time is over, on the way of all evictions: not in a freeze, not a moment after a start, not beyond the ledger of its
-// pool, not against a refusal of the API server, and not once its minimum is there. What an ElasticJob describes is the controller's to take back.
+// TestAGangThatDidNotForm: what is bound of it is evicted when its time is over, on the way of all evictions: not in a
+// freeze, not a moment after a start, not beyond the ledger of its pool, not against a refusal of the API server, and
+// not once its minimum is there. The controller takes back the pods that an ElasticJob describes.
 func TestAGangThatDidNotForm(t *testing.T) {
 	t.Run("in its time", func(t *testing.T) {
 		p := newPlay(t)

@@ -305,7 +305,7 @@ func (c *core) handOn(ctx context.Context, p *pod) (result string, ok bool) {
 	case to == c.c.Partition:
 		return "", false
 	case ruled:
-		return c.wide.give(c, p, to)
+		return c.wide.handOver(c, p, to)
 	}
 	c.hand(p, to)
 	return resultHanded, true

@@ -26,8 +26,9 @@ import (
 	"github.com/springtide/springtide/scheduler/place"
 )
 
-// preemption takes the room of pods of lower standing for pods and gangs that find none, on one side of a node alone: online pods never take the room that
-// offline holds, and the other way round. What is short there the controller recalls.
+// preemption takes the room of pods of lower standing for pods and gangs that find none, on one side of a node alone:
+// online pods never take the room that offline holds, and the other way round. The controller recalls the room that is
+// short there.
 //
 // A pod that takes room is nominated for the node: it holds the room that is to come against pods of its own and of lower priority. It stays in the queue
 // meanwhile: when the room is there, or room elsewhere, it is decided again, in the order of priority. Pods that leave anyway are room to come, too: where
@@ -519,7 +520,7 @@ func (x *preemption) placeOrTake(ctx context.Context, c *core, p *pod, in domain
 		if trial == nil {
 			return true
 		}
-		// What is reserved is what was found last for the node.
+		// The reservation is the last one found for the node.
 		if !facts.Also(string(d.Node), victims) || trial.Reserve(ctx, string(d.Node)) != nil {
 			c.judge.refusals++
 			return false
@@ -626,7 +627,7 @@ func (x *preemption) begin(c *core, n *nominee) {
 			takes = "takes room on node " + p.node + " that pods leave, or that is kept for pods of lower priority"
 			n.at[i].why = decisionText("no room was free, so it " + takes)
 		}
-		c.tell(p, takes+", and waits until they are gone")
+		c.reportWait(p, takes+", and waits until they are gone")
 	}
 	x.ask(c, n)
 }
@@ -854,7 +855,7 @@ func (x *preemption) ask(c *core, n *nominee) {
 			if err != nil {
 				c.metrics.preempted.WithLabelValues("held").Inc()
 				for _, p := range n.pods {
-					c.tell(p, "waits to take room on node "+p.node+": "+err.Error())
+					c.reportWait(p, "waits to take room on node "+p.node+": "+err.Error())
 				}
 				return
 			}
@@ -953,7 +954,7 @@ func (x *preemption) answered(c *core, v *victim, err error) {
 	x.forget(c, n)
 	x.takeBack(c, n)
 	for _, p := range pods {
-		c.tell(p, text)
+		c.reportWait(p, text)
 	}
 }
 

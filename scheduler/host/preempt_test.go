@@ -201,7 +201,7 @@ func answerOf(code int32, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message}}
 }
 
-// seconds lets time go by.
+// seconds lets time pass.
 func (p *play) seconds(n int) {
 	for range n {
 		p.now = p.now.Add(time.Second)

@@ -17,8 +17,8 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// reporter says on pods why they wait: the condition PodScheduled and an event, with the same sentence. What is written stands in for what was said before,
-// so a pod for which several sentences come in a short time gets the last one alone.
+// reporter says on pods why they wait: the condition PodScheduled and an event, with the same sentence. A write
+// replaces the earlier sentence, so a pod for which several sentences come in a short time gets the last one alone.
 type reporter struct {
 	client   kubernetes.Interface
 	recorder events.EventRecorder

@@ -95,16 +95,16 @@ func (w *wide) wait(c *core, p *pod) bool {
 		return false
 	}
 	c.queue.Park(p.key, w.class(c, p.object.Namespace))
-	c.tell(p, "waits until another pod of its namespace, which another instance places, is bound: their rules look at each other's pods")
+	c.reportWait(p, "waits until another pod of its namespace, which another instance places, is bound: their rules look at each other's pods")
 	return true
 }
 
-// give hands a pod on for which there is a place on the nodes of another partition. Where earlier bindings are not seen yet, or the pod has just come back,
+// handOver hands a pod on for which there is a place on the nodes of another partition. Where earlier bindings are not seen yet, or the pod has just come back,
 // it stays for now.
-func (w *wide) give(c *core, p *pod, to int) (result string, ok bool) {
+func (w *wide) handOver(c *core, p *pod, to int) (result string, ok bool) {
 	if w.unseen.n[p.object.Namespace] > 0 {
 		c.queue.Park(p.key, w.class(c, p.object.Namespace))
-		c.tell(p, "has room on the nodes of another instance, and waits until that one has seen the pods that were bound here")
+		c.reportWait(p, "has room on the nodes of another instance, and waits until that one has seen the pods that were bound here")
 		return resultWaits, true
 	}
 	if at, ok := w.handed[p.object.UID]; ok && c.now().Sub(at) < time.Duration(c.c.BackoffMost) {

@@ -42,7 +42,7 @@ func (t *zoneTrial) Check(_ context.Context, node string) error {
 	return nil
 }
 
-// instances are schedulers that share an API server. What one writes reaches each of them later, in the order of the writes.
+// instances are schedulers that share an API server. One's writes reach each of them later, in the order of the writes.
 type instances struct {
 	r      *rapid.T
 	plays  []*play
@@ -145,8 +145,9 @@ func (x *instances) hear(i, n int) {
 	}
 }
 
-// TestWideRulesAcrossInstances: pods that keep each other out of a zone never share one, though the nodes of each zone have several owners, who decide at
-// the same time and hear of each other late. Where a zone is free, a pod gets it, whoever owns its nodes.
+// TestWideRulesAcrossInstances: pods that keep each other out of a zone never share one, though the nodes of each zone
+// have several owners, who decide at the same time and hear of each other late. Where a zone is free, a pod gets it,
+// with any owner of its nodes.
 func TestWideRulesAcrossInstances(t *testing.T) {
 	handed := 0
 	rapid.Check(t, func(r *rapid.T) {

@@ -81,7 +81,7 @@ func BenchmarkPack(b *testing.B) {
 	}
 }
 
-// BenchmarkNoFit asks for room that nobody has.
+// BenchmarkNoFit asks for room that no machine has.
 func BenchmarkNoFit(b *testing.B) {
 	t := FromSnapshot(big(20_000))
 	c := t.Class(Shape{Side: fleet.Online, Requests: fleet.Resources{CPU: 63_000, Memory: fleet.GiB}})

@@ -33,7 +33,8 @@ type claim struct {
 	until    time.Time
 }
 
-// Reserve sets room aside. What others hold of it already is theirs: a claim may overdraw its machine, which gives no room to anybody else then.
+// Reserve sets room aside. Others keep what they hold of it already: a claim may overdraw its machine, which then has
+// no room for others.
 func (t *Table) Reserve(c Claim) ClaimID {
 	t.outside()
 	if c.Claimant == "" {
@@ -103,7 +104,8 @@ func (t *Table) endClaim(id ClaimID) {
 	t.release(i)
 }
 
-// setAside takes the room of a claim from its machine, or gives it back. What it holds of its cells is what they have free, in their order.
+// setAside takes the room of a claim from its machine, or gives it back. It holds the free room of its cells, in their
+// order.
 func (t *Table) setAside(id ClaimID, times int64) {
 	x := &t.claims[id]
 	for d := range t.free {

@@ -73,7 +73,7 @@ func (t *Table) CanPlaceOn(id ClassID, machine fleet.NodeID) bool {
 	return f == FilterNone && t.spreads(c, i)
 }
 
-// assume puts a pod that fits on a row. What was set aside for it there is spent first.
+// assume puts a pod that fits on a row. Its reservation there is spent first.
 func (t *Table) assume(id ClassID, row int32) Decision {
 	c := &t.classes[id]
 	ids := t.usable(c, row>>1)

@@ -8,15 +8,15 @@
 // machine by score and holds the room from that moment on; [Table.Confirm] and [Table.Forget] say what became of it. A table that was changed decides as one
 // that is built from the outcome, whatever the order of the changes. [FromSnapshot] builds one from the facts of a moment.
 //
-// A class has an index (a view) that catches up with the machines that changed since it was last asked. What it answers is the best score of all
-// machines, so equal pods land where as many separate choices would.
+// A class has an index (a view) that catches up with the machines that changed since it was last asked. The answer has
+// the best score of all machines, so equal pods land where as many separate choices would.
 //
 // # Rows
 //
-// A machine of which a socket is lent is two machines to its pods: online may use the cells that online holds, offline those that offline
-// holds. So the table has two rows a machine, one for each side, and its columns (free CPU, memory, GPUs, pods) are arrays by row. What the
-// facts say is taken as it is: a row that is overdrawn has negative room, gives none, and takes as much from the other row of its machine.
-// A placement never makes room negative.
+// A machine of which a socket is lent is two machines to its pods: online may use the cells that online holds, offline
+// those that offline holds. So the table has two rows a machine, one for each side, and its columns (free CPU, memory,
+// GPUs, pods) are arrays by row. The facts are taken as they are: a row that is overdrawn has negative room, gives
+// none, and takes as much from the other row of its machine. A placement never makes room negative.
 //
 // # Cells
 //
@@ -45,6 +45,6 @@
 // machine are vector bin packing, which is NP-hard; they are answered by best fit, largest first, and may be refused where a search over all
 // ways would have found one.
 //
-// Fragmentation is reckoned per class, as in Weng et al., Beware of Fragmentation (USENIX ATC 2023): room is fragmented for somebody, not in
-// itself.
+// Fragmentation is computed per class, as in Weng et al., Beware of Fragmentation (USENIX ATC 2023): room is fragmented
+// for a class of pods, not in itself.
 package place

@@ -90,10 +90,10 @@ func (t *Table) handOver(n, row int32, cells []int) (kept []Placement, ok bool) 
 	t.lift(row, filler)
 	for i := t.nodes[n].from; i < t.nodes[n].to; i++ {
 		if slices.Contains(cells, t.cells[i].id) {
-			t.give(i, n, 1-side(row&1))
+			t.assignCell(i, n, 1-side(row&1))
 		}
 	}
-	// What belongs to a machine is no reason to keep all of it.
+	// A machine's own labels are no reason to keep all of it.
 	if t.hasCells(row) && t.overdrawn(row) {
 		return nil, false
 	}

@@ -275,7 +275,7 @@ func (t *Table) roomByDomain(id ClassID, col *column) []int64 {
 	}
 	for _, i := range slices.Sorted(maps.Keys(t.claimed)) {
 		if d := col.of[i]; d != none {
-			// What is set aside for the class is free for it.
+			// The class's reservation is free for it.
 			for _, id := range t.usable(c, i) {
 				left := t.claims[id].left
 				out[d] += left.resources().Count(c.want.resources())

@@ -46,7 +46,7 @@ func (x *index) before(a, b int32) bool {
 	return x.rank[a>>1] < x.rank[b>>1]
 }
 
-// pull reckons the most room of a branch anew.
+// pull computes the most room of a branch again.
 func (x *index) pull(r int32) {
 	m := x.room[r]
 	for _, below := range [2]int32{x.left[r], x.right[r]} {
@@ -99,7 +99,7 @@ func (x *index) split(root, at int32) (before, after int32) {
 	return before, root
 }
 
-// remove takes a row out of a tree and returns the new root. What it leaves behind is as if the row had never been in.
+// remove takes a row out of a tree and returns the new root. Afterwards it is as if the row had never been in.
 func (x *index) remove(root, r int32) int32 {
 	if root == r {
 		root = x.merge(x.left[r], x.right[r])

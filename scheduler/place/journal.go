@@ -1,7 +1,7 @@
 package place
 
-// journal names the nodes that changed, in the order of their changes, so that code which derives something from nodes catches up with those that
-// changed since it last looked. What it keeps is bounded: those who come late start over.
+// journal names the nodes that changed, in the order of their changes, so that code which derives something from nodes
+// catches up with those that changed since it last looked. Its length is bounded: readers that come late start over.
 type journal struct {
 	base uint64 // the position of the first entry that is kept
 	list []int32

@@ -147,7 +147,7 @@ func (t *Table) freeFor(row int32, d int) int64 {
 	return mine + other
 }
 
-// freeOnAll is what is free on a machine of one resource, whoever has the cells.
+// freeOnAll is what is free on a machine of one resource, of all sides.
 func (t *Table) freeOnAll(row int32, d int) int64 {
 	free := t.free[d][row] + t.free[d][row^1]
 	if t.nodes[row>>1].moves {

@@ -291,7 +291,7 @@ func (t *Table) heldNow(i int32) (h held, some bool) {
 			}
 		}
 	}
-	t.takeRoots(&t.nodes[i], h.roots, -1) // they were taken to tell several apart
+	t.takeRoots(&t.nodes[i], h.roots, -1) // they were taken to distinguish several
 	if !some {
 		return h, false
 	}

@@ -40,7 +40,7 @@ type role uint8
 
 const (
 	stays  role = iota + 1 // it must go elsewhere
-	leaves                 // it is being deleted, and goes by itself
+	leaves                 // it is being deleted, and leaves by itself
 	filler                 // ours: it holds room and is taken away
 	system                 // it belongs to the machine
 	awaits                 // it is nominated: it waits for room to come, and is not there
@@ -55,7 +55,7 @@ func (t *Table) Place(c ClassID) (Placement, bool) {
 	return t.put(pod{class: c, row: row, role: stays, holds: holds}), true
 }
 
-// Put puts a pod of a class on a machine, as somebody else decided, whether it fits or not.
+// Put puts a pod of a class on a machine, as another scheduler decided, whether it fits or not.
 func (t *Table) Put(c ClassID, id fleet.NodeID) Placement {
 	return t.put(pod{class: c, row: t.row(id, t.classes[c].shape.Side), role: stays})
 }

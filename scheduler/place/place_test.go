@@ -12,7 +12,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// act does one thing to a table and reports whether anything was done. What was placed must fit.
+// act does one thing to a table and reports whether anything was done. A placed pod must fit.
 func act(r *rapid.T, t *Table) bool {
 	someNode := func() fleet.NodeID {
 		return t.nodes[rapid.IntRange(0, len(t.nodes)-1).Draw(r, "node")].id
@@ -290,7 +290,7 @@ func TestOrderOfFactsDoesNotMatter(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(r, "members") {
 			shapes = append(shapes, someShape(r))
 		}
-		told := func(s *fleet.Snapshot, order []int) string {
+		result := func(s *fleet.Snapshot, order []int) string {
 			tab := FromSnapshot(s)
 			empty := dump(tab)
 			var members []ClassID
@@ -315,7 +315,7 @@ func TestOrderOfFactsDoesNotMatter(t *testing.T) {
 		for i := range inOrder {
 			inOrder[i] = i
 		}
-		if got, want := told(&shuffled, order.Perm(len(shapes))), told(s, inOrder); got != want {
+		if got, want := result(&shuffled, order.Perm(len(shapes))), result(s, inOrder); got != want {
 			r.Fatalf("shuffled:\n%s\nin order:\n%s", got, want)
 		}
 	})

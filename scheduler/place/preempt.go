@@ -310,7 +310,8 @@ func (t *Table) victimsOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 	return out, true
 }
 
-// takeGangs adds the rest of each gang of which too few would stay; false where one of the rest must not go. What budgets still allow is spent.
+// takeGangs adds the rest of each gang of which too few would stay; false where one of the rest must not go. The rest
+// of the budgets is spent.
 func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionFacts, allowed []int, mine level) bool {
 	for g := range facts.Gangs {
 		x := &facts.Gangs[g]

@@ -53,7 +53,8 @@ func full(machines int) *Table {
 // sizes are how many machines the benchmarks have. Each machine has three pods before the first decision.
 var sizes = []int{1000, 10_000, 30_000, 100_000}
 
-// decisions decides pods one after the other. What was decided is taken back, outside of the time that counts, before it fills the machines.
+// decisions decides pods one after the other. Decisions are taken back, outside of the time that counts, before it
+// fills the machines.
 func decisions(b *testing.B, build func(int) *Table, pods int, do func(t *Table, i int) bool) {
 	for _, machines := range sizes {
 		b.Run(fmt.Sprint("nodes=", machines), func(b *testing.B) {

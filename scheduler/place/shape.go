@@ -67,7 +67,7 @@ type Shape struct {
 	Needs *Needs
 }
 
-// shapeKey tells shapes apart: the shape without its needs, and their bytes.
+// shapeKey distinguishes shapes: the shape without its needs, and their bytes.
 type shapeKey struct {
 	shape Shape
 	needs string
@@ -212,7 +212,7 @@ const (
 	pods
 	hole
 	resources = hole // the number of resources
-	perCell   = pods // the number of those that cells are reckoned in
+	perCell   = pods // the number of those that cells are computed in
 )
 
 // most bounds every amount that enters the table, at a pebibyte or a trillion cores. Eight thousand pods of that size on one machine are still

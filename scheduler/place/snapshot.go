@@ -24,7 +24,7 @@ func FromSnapshot(s *fleet.Snapshot) *Table {
 func FromMachines(s *fleet.Snapshot, machines []*fleet.Node) *Table {
 	t := New()
 	b := builder{t: t, loans: map[fleet.NodeID][]*fleet.Loan{}, pools: map[fleet.PoolID]*fleet.Pool{},
-		services: map[fleet.ServiceID]*fleet.Service{}, stable: map[crew]bool{}, classes: map[podKey]ClassID{}}
+		services: map[fleet.ServiceID]*fleet.Service{}, stable: map[roleKey]bool{}, classes: map[podKey]ClassID{}}
 	b.read(s)
 	b.machines(machines)
 	b.pods(s)
@@ -37,14 +37,14 @@ type builder struct {
 	loans    map[fleet.NodeID][]*fleet.Loan
 	pools    map[fleet.PoolID]*fleet.Pool
 	services map[fleet.ServiceID]*fleet.Service
-	stable   map[crew]bool
+	stable   map[roleKey]bool
 	classes  map[podKey]ClassID
 	// lastKey and lastClass are those of the pod before.
 	lastKey   podKey
 	lastClass ClassID
 }
 
-type crew struct {
+type roleKey struct {
 	job  fleet.JobID
 	role string
 }
@@ -53,7 +53,7 @@ type crew struct {
 type podKey struct {
 	class    fleet.PodClass
 	service  fleet.ServiceID
-	crew     crew
+	roleKey  roleKey
 	requests fleet.Resources
 }
 
@@ -71,7 +71,7 @@ func (b *builder) read(s *fleet.Snapshot) {
 	}
 	for i := range s.Jobs {
 		for _, m := range s.Jobs[i].Members {
-			b.stable[crew{s.Jobs[i].ID, m.Role}] = m.Stable
+			b.stable[roleKey{s.Jobs[i].ID, m.Role}] = m.Stable
 		}
 	}
 }
@@ -185,7 +185,7 @@ func roleOf(p *fleet.Pod) role {
 
 // class interns the shape of a pod that is there.
 func (b *builder) class(p *fleet.Pod) ClassID {
-	k := podKey{p.Class, p.Service, crew{p.Job, p.Role}, p.Requests}
+	k := podKey{p.Class, p.Service, roleKey{p.Job, p.Role}, p.Requests}
 	if k == b.lastKey && len(b.classes) > 0 {
 		return b.lastClass // pods of one owner follow each other
 	}
@@ -202,7 +202,7 @@ func (b *builder) classOf(k podKey, p *fleet.Pod) ClassID {
 	shape := Shape{Requests: p.Requests, Side: fleet.Online}
 	switch svc := b.services[p.Service]; {
 	case p.Class == fleet.PodOffline:
-		shape.Side, shape.Stable = fleet.Offline, b.stable[k.crew]
+		shape.Side, shape.Stable = fleet.Offline, b.stable[k.roleKey]
 	case p.Class == fleet.PodOnline && svc != nil:
 		shape = ReplicaShape(svc)
 		shape.Requests = p.Requests

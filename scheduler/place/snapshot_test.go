@@ -121,7 +121,7 @@ func TestWhereWorkMayLand(t *testing.T) {
 	}
 }
 
-// TestHandOverAndRoles: who stands in the way of a socket that is to be freed on a machine of 64 cores, beside two
+// TestHandOverAndRoles: who stands in the way of a socket that is to be freed on a machine of 64 cores, next to two
 // online pods of ten.
 func TestHandOverAndRoles(t *testing.T) {
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestHandOverAndRoles(t *testing.T) {
 		cores    fleet.MilliCPU
 		want     bool
 	}{
-		{fleet.PodOnline, false, 6, true}, // beside ten cores in a cell of sixteen
+		{fleet.PodOnline, false, 6, true}, // next to ten cores in a cell of sixteen
 		{fleet.PodOnline, false, 7, false},
 		{fleet.PodOnline, true, 7, false}, // until it is gone
 		{fleet.PodSystem, false, 12, true},
@@ -161,8 +161,8 @@ func TestSystemPodsNeedRoomToo(t *testing.T) {
 	}
 }
 
-// TestLeaversNeedNoPlace: a pod that is being deleted is moved nowhere, and does not count as one of its service on the machine.
-func TestLeaversNeedNoPlace(t *testing.T) {
+// TestVictimsNeedNoPlace: a pod that is being deleted is moved nowhere, and does not count as one of its service on the machine.
+func TestVictimsNeedNoPlace(t *testing.T) {
 	s := one("online")
 	s.Services = []fleet.Service{{ID: "web"}}
 	p := add(s, fleet.PodOnline, 10)

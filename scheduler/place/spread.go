@@ -611,7 +611,7 @@ type numbering struct {
 	n  int
 }
 
-// split tells machines apart by one more value.
+// split distinguishes machines by one more value.
 func (x *numbering) split(values []int32) {
 	width := int(slices.Max(values)) + 2
 	seen := make(map[int]int32, 0)

@@ -6,8 +6,9 @@ import (
 	"github.com/springtide/springtide/scheduler/rules"
 )
 
-// supply is a resource that belongs to a machine as a whole, whatever side holds its cells: a column of what there is and one of what is free. What
-// pods took of a resource that is gone is missing still, so free may be negative. A column ends at the last machine that ever had the resource.
+// supply is a resource that belongs to a machine as a whole, whatever side holds its cells: a column of what there is
+// and one of what is free. Pods still hold a resource that is gone, so free may be negative. A column ends at the last
+// machine that ever had the resource.
 type supply struct {
 	name           string
 	capacity, free []int64 // by node
@@ -104,7 +105,7 @@ func (a ask) filter() Filter {
 	return FilterExtended
 }
 
-// lacks is the filter that a machine fails for want of a supply, or none.
+// lacks is the filter that a machine fails without a supply, or none.
 func (t *Table) lacks(c *class, i int32) Filter {
 	for _, a := range c.asks {
 		if a.amount > t.supplies[a.supply].left(i) {

@@ -352,8 +352,8 @@ func (t *Table) setOpen(row int32, open bool) {
 	t.changed(row)
 }
 
-// give hands a cell to a side: what it can hold moves with it, what pods hold of it does not.
-func (t *Table) give(c int32, n int32, to side) {
+// assignCell hands a cell to a side: what it can hold moves with it, what pods hold of it does not.
+func (t *Table) assignCell(c int32, n int32, to side) {
 	if t.cells[c].side == to {
 		return
 	}
@@ -379,13 +379,14 @@ func (t *Table) row(id fleet.NodeID, class fleet.Class) int32 {
 	return 2*n + int32(sideOf(class))
 }
 
-// Give hands cells of a machine to a side, as somebody else decided: it is not asked whether what the other side has there still fits. A row
-// that is overdrawn gives no room, and takes as much from the other one, until its pods are gone.
-func (t *Table) Give(id fleet.NodeID, cells []int, to fleet.Class) {
+// Assign hands cells of a machine to a side, as the controller decided: it is not asked whether what the other side has
+// there still fits. A row that is overdrawn gives no room, and takes as much from the other one, until its pods are
+// gone.
+func (t *Table) Assign(id fleet.NodeID, cells []int, to fleet.Class) {
 	n := t.row(id, fleet.Online) >> 1
 	for i := t.nodes[n].from; i < t.nodes[n].to; i++ {
 		if slices.Contains(cells, t.cells[i].id) {
-			t.give(i, n, sideOf(to))
+			t.assignCell(i, n, sideOf(to))
 		}
 	}
 }

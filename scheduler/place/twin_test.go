@@ -336,9 +336,9 @@ func TestDecideAgainstTwin(t *testing.T) {
 	})
 }
 
-// TestChangedIsBuiltAnew: a table that was changed decides as one that is built from the outcome. Which root a pod with GPUs is on no binding says, so
+// TestChangedIsBuiltAgain: a table that was changed decides as one that is built from the outcome. Which root a pod with GPUs is on no binding says, so
 // there are no roots here.
-func TestChangedIsBuiltAnew(t *testing.T) {
+func TestChangedIsBuiltAgain(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := (&world{rootless: true}).begin(r)
 		for range rapid.IntRange(1, 25).Draw(r, "steps") {

@@ -103,6 +103,6 @@ func (t *Table) undo(c *change) {
 		t.claims[c.claim].left = c.left
 		t.setAside(c.claim, 1)
 	case given:
-		t.give(c.cell, c.row, c.side)
+		t.assignCell(c.cell, c.row, c.side)
 	}
 }

@@ -96,7 +96,7 @@ func (t *Table) playAbove(v *view, g *tournament) {
 			if !t.better(v, a, b) {
 				a = b
 			}
-			// Who won here before and has not changed since is known above.
+			// A winner of before that has not changed since is known above.
 			if g.tree[i] != a || a != none && t.changes.last[a] > v.at {
 				g.tree[i] = a
 				next = append(next, i)

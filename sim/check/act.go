@@ -147,7 +147,7 @@ func (x *model) undo(s *state, c *controller) {
 	}
 }
 
-// loanAt is the loan that a write rests on, at the version that the write names: nil where the API holds another one.
+// loanAt is the loan that a write depends on, at the version that the write names: nil where the API holds another one.
 func (x *model) loanAt(s *state, c *controller, a *act, w *protocol.Write) *loan {
 	if c.loan == 0 {
 		seen := x.all[c.door].loan(a.move.loan)
@@ -188,7 +188,7 @@ func (x *model) current(s *state, c *controller, machine int8) bool {
 func (x *model) setShare(s *state, c *controller, a *act, w *protocol.Write, d *protocol.SetShare) bool {
 	machine := a.move.machine
 	old := &s.f.m[machine].share
-	if c.loan == 0 && a.move.loan > 0 { // what follows rests on the loan as it was seen now
+	if c.loan == 0 && a.move.loan > 0 { // what follows depends on the loan as it was seen now
 		if seen := x.all[c.door].loan(a.move.loan); seen != nil {
 			c.loan, c.held = a.move.loan, seen.ver
 		}
@@ -299,7 +299,7 @@ func (x *model) setLedger(s *state, c *controller, a *act, w *protocol.Write) bo
 	return true
 }
 
-// setSize marks the leavers and writes the replicas.
+// setSize marks the victims and writes the replicas.
 func (x *model) setSize(s *state, c *controller, a *act, w *protocol.Write, d *protocol.SetSize) bool {
 	if w.If.Size.OK && (1+int32(x.sees(s, c).desired) != d.From || 1+int32(s.f.desired) != d.From) {
 		return false
@@ -315,8 +315,8 @@ func (x *model) setSize(s *state, c *controller, a *act, w *protocol.Write, d *p
 	return true
 }
 
-// evict asks the Eviction API. A loan that drains never turns back. One that was Noticed may have turned, or got another deadline, unless this plan
-// drained it: an eviction that rests on the drain follows that write.
+// evict asks the Eviction API. A loan that drains never turns back. One that was Noticed may have turned, or got
+// another deadline, unless this plan drained it: an eviction that depends on the drain follows that write.
 func (x *model) evict(s *state, c *controller, p *pod, a *act, w *protocol.Write) bool {
 	l := loanOf(a.action.(*planner.Eviction).Loan)
 	if p == nil || p.state == ending {
@@ -344,7 +344,7 @@ func (x *model) kill(s *state, c *controller, p *pod, l int8) {
 	p.killed = p.state == ending
 }
 
-// leave tells a pod to go; one that was never bound is gone.
+// leave deletes a pod; one that was never bound is gone.
 func leave(p *pod) {
 	if p.state == bound {
 		p.state = ending

@@ -11,13 +11,13 @@ import (
 // fresh is above every number in use: a version, UID or epoch of a leader that is new. Canonical names make it small again.
 const fresh int8 = 50
 
-// The versions of an object. It only matters whether what somebody remembers is what the API holds: a version never comes back.
+// The versions of an object. It only matters whether a remembered version is the API's: a version never comes back.
 const (
 	current int8 = 1 + iota
 	outdated
 )
 
-// remembered is the canonical name of a version that somebody remembers of an object.
+// remembered is the canonical name of a version that a component remembers of an object.
 func remembered(ver, now int8) int8 {
 	switch ver {
 	case 0:
@@ -47,7 +47,7 @@ func (u used) rank(n int8) int8 {
 	return u.below(n) + 1
 }
 
-// owners are those whose pods are told apart by UIDs of their own: the service, each slot of a job, and ourselves.
+// owners are those whose pods are distinguished by UIDs of their own: the service, each slot of a job, and ourselves.
 const owners = 1 + jobPods + 1
 
 // uidsPerOwner keeps the UIDs of different owners' pods apart.
@@ -79,7 +79,7 @@ func (n *names) see(f *facts, notices bool) {
 	}
 }
 
-// rename gives facts the names' ranks. A notice of a loan that nobody knows any more is no notice.
+// rename gives facts the names' ranks. A notice of a forgotten loan is no notice.
 func (n *names) rename(f *facts) {
 	for i := range f.m {
 		for k := range f.m[i].share.e {
@@ -184,7 +184,7 @@ func (x *model) canonical(s *state) {
 			}
 			f := x.all[*id]
 			if id != &c.plan {
-				f.age(&s.f) // a plan rests on no version
+				f.age(&s.f) // a plan depends on no version
 			}
 			if n.rename(&f); f != x.all[*id] {
 				*id = x.intern(f)

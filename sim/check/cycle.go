@@ -37,13 +37,13 @@ func (x *model) cycle(s *state, ci int, one doer) bool {
 	return true
 }
 
-// run goes on with a controller's cycle and returns the number of points at which it might have ended: before it reads the facts again, and
-// before each write. tell, which may be nil, is told what it does.
-func (x *model) run(n *state, ci int, e end, tell func(string)) int8 {
+// run goes on with a controller's cycle and returns the number of points at which it might have ended: before it reads
+// the facts again, and before each write. report, which may be nil, receives what it does.
+func (x *model) run(n *state, ci int, e end, report func(string)) int8 {
 	c := &n.c[ci]
 	say := func(format string, args ...any) {
-		if tell != nil {
-			tell(fmt.Sprintf(format, args...))
+		if report != nil {
+			report(fmt.Sprintf(format, args...))
 		}
 	}
 	if c.stage == idle {
@@ -102,31 +102,31 @@ func (x *model) thaw(n *state, c *controller, seen *facts) {
 	if c.thaw != none {
 		c.thaw = before
 	}
-	if !seen.frozen && (c.froze || seen.told && !c.told && !x.Mutant.Heedless) {
+	if !seen.frozen && (c.froze || seen.shown && !c.shown && !x.Mutant.Heedless) {
 		c.thaw = justNow
 		for i := range n.f.l {
 			l := &n.f.l[i]
 			l.waitOver, l.killOver = l.wait == past, l.kill == past
 		}
 	}
-	c.froze, c.told = seen.frozen, seen.told
+	c.froze, c.shown = seen.frozen, seen.shown
 }
 
-// finish ends a cycle: the status of the pools tells whether all is frozen, in the words of the newest leader.
+// finish ends a cycle: the status of the pools says whether all is frozen, in the words of the newest leader.
 func (x *model) finish(s *state, ci int) {
 	c := &s.c[ci]
 	if c.leader >= s.f.leader || x.Mutant.AnyLeader {
-		s.f.told, s.f.leader = x.all[c.plan].frozen, c.leader
+		s.f.shown, s.f.leader = x.all[c.plan].frozen, c.leader
 		for _, g := range x.planOf(x.planKey(s, ci)).Gangs {
 			if phase := int8(slices.Index(gangPhases[:], g.Phase)); phase != s.f.gang {
 				s.f.gang, s.f.gangOld = phase, false
 			}
 		}
 	}
-	*c = controller{mode: c.mode, leader: c.leader, watched: c.watched, froze: c.froze, told: c.told, thaw: c.thaw, mask: c.mask, stalled: c.stalled}
+	*c = controller{mode: c.mode, leader: c.leader, watched: c.watched, froze: c.froze, shown: c.shown, thaw: c.thaw, mask: c.mask, stalled: c.stalled}
 }
 
-// play does the next write of a controller's plan. refused tells that the API takes it for no reason of ours.
+// play does the next write of a controller's plan. refused says that the API takes it for no reason of ours.
 func (x *model) play(s *state, ci int, a *act, refused bool) {
 	c := &s.c[ci]
 	w := a.writes[c.sub]

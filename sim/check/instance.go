@@ -15,8 +15,8 @@ func (x *model) holderOf(m *machine) int8 {
 	for _, e := range m.share.e {
 		switch {
 		case e.loan == 0 || m.share.ver == 0 || m.share.node != m.uid:
-		case e.next != nobody:
-			return nobody
+		case e.next != noSide:
+			return noSide
 		default:
 			return e.holder
 		}
@@ -54,7 +54,7 @@ func (x *model) instances(s *state, one doer) bool {
 		}) {
 			return false
 		}
-		owes := m.uid > 0 && x.holderOf(m) == nobody && !m.share.acked
+		owes := m.uid > 0 && x.holderOf(m) == noSide && !m.share.acked
 		unanswered := s.binding.older && s.binding.machine == i && !x.Mutant.Hasty
 		if s.i.knows[i] && owes && !unanswered && !one(step{acknowledges, i, 0}, func(n *state) {
 			n.f.m[i].share.acked, n.f.m[i].share.ver = true, fresh

@@ -30,7 +30,8 @@ const (
 	acknowledges             // and has no answer outstanding to what it decided before
 	expires                  // the Lease of a dead instance, and the timeout of its last request
 	succeeds                 // another instance owns the machines
-	// What ends some day: the tide and freezes by their own counts, stops within a cycle by theirs, faults by theirs.
+	// Things that end some day: the tide and freezes by their own counts, stops within a cycle by theirs, faults by
+	// theirs.
 	turns
 	freezes
 	pauses      // a controller stops within its cycle, and goes on later

@@ -8,8 +8,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// margin is the node side's. What a scheduler decided by older marks lands within it, so a pod that is on its way means that the margin is
-// not over.
+// margin is the node side's. A pod that was placed by older marks lands within it, so a pod that is on its way means
+// that the margin is not over.
 const margin = nodeside.DefaultMargin
 
 // nodeFacts are what a node side decides on: the machine's marks and share, how many pods of each side it sees there, and whether one is on
@@ -34,7 +34,7 @@ func (x *model) cleans(k nodeFacts) [units]bool {
 		n.Marks.HolderTaint, n.Marks.OfflineLabel = true, false
 	}
 	m := &nodeside.Machine{Node: &n, ClassOf: func(p fleet.PoolID) fleet.Class {
-		return [...]fleet.Class{nobody: "", online: fleet.Online, offline: fleet.Offline}[poolOf(p)]
+		return [...]fleet.Class{noSide: "", online: fleet.Online, offline: fleet.Offline}[poolOf(p)]
 	}, Agent: !x.NoAgents, Ready: true, Acks: k.acks}
 	for range k.online {
 		m.Occupants = append(m.Occupants, nodeside.Occupant{Class: fleet.PodOnline, Ask: unit})
@@ -51,7 +51,7 @@ func (x *model) cleans(k nodeFacts) [units]bool {
 	}
 	var out [units]bool
 	for i, e := range k.machine.share.e {
-		if e.loan == 0 || e.next == nobody || e.clean == e.epoch {
+		if e.loan == 0 || e.next == noSide || e.clean == e.epoch {
 			continue
 		}
 		p := n.Share.Find(loanID(e.loan, k.at, e.cells))
@@ -132,7 +132,7 @@ func (x *model) judge(s *state, ci int, one doer) bool {
 	return true
 }
 
-// arrive writes a report. What a controller writes carries the version of the share that it read.
+// arrive writes a report. A controller's write carries the version of the share that it read.
 func (x *model) arrive(n *state, r report) {
 	if r.ver != 0 && r.ver != n.f.m[r.machine].share.ver {
 		return

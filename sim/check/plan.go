@@ -60,7 +60,8 @@ type move struct {
 	loan, machine, node, cells int8
 	phase, epoch               int8
 	holder, next               int8
-	// deadline says whether the move sets one, moves it, takes it away or leaves it; enters that the phase begins anew.
+	// deadline says whether the move sets one, moves it, takes it away or leaves it; enters that the phase begins
+	// again.
 	deadline         deadline
 	recalled, enters bool
 	dueLater         bool // the due time moves later
@@ -200,7 +201,7 @@ func (x *model) write(s *protocol.Session, t *protocol.Task, fresh *fleet.Snapsh
 		if x.Mutant.Write != nil {
 			x.Mutant.Write(&w)
 		}
-		if steers(&w) { // the marks of leavers are played with the write of the size, which follows
+		if steers(&w) { // the marks of victims are played with the write of the size, which follows
 			s.Answer(t, protocol.Answer{How: protocol.Taken, Version: versionOwn})
 			continue
 		}

@@ -37,7 +37,7 @@ func (x *model) home() int8 {
 
 // taking counts the pods that take room of a machine.
 func (f *facts) taking(machine int8) int {
-	return f.on(machine, online) + f.on(machine, offline) + f.on(machine, nobody)
+	return f.on(machine, online) + f.on(machine, offline) + f.on(machine, noSide)
 }
 
 // on counts the pods on a machine that take room of a side.
@@ -59,12 +59,13 @@ func sideOf(slot int) int8 {
 	case slot < fillerSlot:
 		return offline
 	}
-	return nobody
+	return noSide
 }
 
 func size(cells int8) int { return bits.OnesCount8(uint8(cells)) }
 
-// checkState looks at what must hold in every state: nobody's pods are on cells that another holds, and the ledger is not overspent.
+// checkState looks at what must hold in every state: no pod is on cells that another side holds, and the ledger is not
+// overspent.
 func (x *model) checkState(f *facts) {
 	for i := range int8(x.Shape.machines()) {
 		if f.m[i].uid == 0 {
@@ -91,8 +92,8 @@ func (x *model) checkState(f *facts) {
 	}
 }
 
-// checkShare looks at a NodeShare that is about to be written: the holder of a parcel changes after a Clean report of its epoch alone, and
-// cells that came home for a claimant go to nobody else.
+// checkShare looks at a NodeShare that is about to be written: the holder of a parcel changes after a Clean report of
+// its epoch alone, and cells that came home for a claimant go to no other.
 func (x *model) checkShare(s *state, machine int8, old, next *share) {
 	if next.node != s.f.m[machine].uid {
 		return // nothing is held of a machine that is gone
@@ -146,12 +147,12 @@ func hadEntry(sh *share, loan int8) bool {
 	return false
 }
 
-// open reports whether a loan came home to online and nobody took its room yet, nor had the time to.
+// open reports whether a loan came home to online and its room is not taken yet, nor had the time to.
 func (x *model) open(l *loan) bool {
 	return !x.Borrow && phaseOf(l) == fleet.Returned && !l.claimed && !l.old
 }
 
-// checkForget: a claim stands until its room was taken or nobody came for it in time.
+// checkForget: a claim stands until its room was taken or its time is over.
 func (x *model) checkForget(s *state, l *loan) {
 	if x.open(l) && s.f.m[l.machine].uid == l.node {
 		x.breaks("a claim is lost: loan %d was deleted before its room was taken", l.uid)
@@ -170,14 +171,14 @@ func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 		}
 	}
 	fast := x.Skew && c == &s.c[1]
-	told := false
+	noticed := false
 	for i := range s.f.l {
 		o := &s.f.l[i]
 		if o.uid == 0 || o.machine != p.machine || o.node != s.f.m[p.machine].uid {
 			continue
 		}
 		if p.loan == o.uid && p.epoch == o.epoch {
-			if told = true; p.ack == p.epoch {
+			if noticed = true; p.ack == p.epoch {
 				return
 			}
 		}
@@ -191,7 +192,7 @@ func (x *model) checkEviction(s *state, c *controller, p *pod, l int8) {
 			if o.sleptWait {
 				x.breaks("pod %d was evicted on a deadline of loan %d that ran out under a freeze", p.uid, l)
 			}
-			if !told && o.announced != extended && !o.old {
+			if !noticed && o.announced != extended && !o.old {
 				x.breaks("pod %d was evicted by loan %d, and was never told of it", p.uid, l)
 			}
 			return

@@ -13,8 +13,8 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// now is the time of every snapshot: what has passed is past for all, what has not lies ahead. Only the few times that decide anything are
-// told apart, so that the number of states is finite.
+// now is the time of every snapshot: what has passed is past for all, what has not lies ahead. Only the few times that
+// decide anything are distinguished, so that the number of states is finite.
 var now = time.Date(2026, 3, 2, 22, 0, 0, 0, time.UTC)
 
 // The times that facts are given. Each stands for all that decide alike.
@@ -127,7 +127,7 @@ func poolOf(id fleet.PoolID) int8 {
 	case "offline":
 		return offline
 	}
-	return nobody
+	return noSide
 }
 
 func loanUID(uid int8) fleet.UID { return fleet.UID(strconv.Itoa(int(uid))) }
@@ -255,7 +255,7 @@ func (x *model) node(f *facts, i int8) fleet.Node {
 	m := &f.m[i]
 	n := fleet.Node{ID: nodeUID(m.uid), Name: nodeName(i), Zone: "z", Pool: poolID(x.home()), Allocatable: unit.Times(int64(x.Shape.units())).Add(fleet.Resources{Pods: 110}),
 		Ready: true, AgentAlive: !x.NoAgents, AgentKnown: !x.NoAgents, Marks: fleet.NodeMarks{HolderTaint: m.taint, OfflineLabel: m.label, KeepNode: m.keep, Fence: fences[m.fence]}}
-	// Nobody's home changes here, so the label of it is no state of its own.
+	// No machine's home changes here, so the label of it is no state of its own.
 	n.Marks.HomeLabel = x.Borrow
 	for c := range x.Shape.units() {
 		n.Cells = append(n.Cells, fleet.Cell{ID: c, Socket: c, Capacity: unit})

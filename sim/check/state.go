@@ -14,12 +14,12 @@ const (
 
 // The pools, as the facts name them.
 const (
-	nobody int8 = iota
+	noSide int8 = iota
 	online
 	offline
 )
 
-// What a deadline is to the clocks: ahead for all, passed for a fast clock alone, passed for all.
+// States of a deadline by the clocks: ahead for all, passed for a fast clock alone, passed for all.
 const (
 	unset int8 = iota
 	ahead
@@ -72,7 +72,7 @@ type loan struct {
 	wait, announced  int8 // the deadline, and how it was moved last
 	kill             int8 // the announced kill
 	recalled, old    bool // FirstNotice stands; the phase has lasted as long as any patience
-	// The deadline, and the time of the kill, passed before somebody saw a freeze end.
+	// The deadline, and the time of the kill, passed before a controller saw a freeze end.
 	waitOver, killOver bool
 	claimed            bool // its room was taken
 	// The deadline, and the time of the kill, passed under a freeze.
@@ -99,7 +99,7 @@ type facts struct {
 	spent, taken int8 // the disruption ledger, and what was taken in truth
 	tide         int8 // replicas that the load asks for
 	frozen       bool
-	told         bool // the pools' status says that all is frozen
+	shown        bool // the pools' status says that all is frozen
 	gang         int8 // an index of gangPhases, by the job's status
 	gangOld      bool // it has been in this phase for long
 }
@@ -140,7 +140,7 @@ const (
 type controller struct {
 	mode, leader        int8
 	watched             bool
-	froze, told         bool // its last cycle was frozen; the pools' status said so in it
+	froze, shown        bool // its last cycle was frozen; the pools' status said so in it
 	thaw                int8 // when it saw a freeze end
 	stage               int8
 	mask                int8           // the kinds whose watches stall
@@ -152,8 +152,8 @@ type controller struct {
 	plan, door, stalled viewID
 }
 
-// report is a Clean report on its way: the node side looked, and has not written yet. ver is the version of the share that a controller read;
-// 0 of an agent's report, which rests on none.
+// report is a Clean report on its way: the node side looked, and has not written yet. ver is the version of the share
+// that a controller read; 0 of an agent's report, which depends on none.
 type report struct{ machine, node, loan, epoch, ver int8 }
 
 // binding is a pod on its way to a machine: a scheduler decided by marks that may be older than those that stand when it binds. older says that the

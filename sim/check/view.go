@@ -51,7 +51,7 @@ func decisive(f facts) facts {
 	return f
 }
 
-// checked is decisive, with the versions that writes rest on.
+// checked is decisive, with the versions that writes depend on.
 func checked(f facts) facts {
 	for i := range f.m {
 		f.m[i].leader, f.m[i].share.leader, f.m[i].share.acked = 0, 0, false
@@ -60,7 +60,7 @@ func checked(f facts) facts {
 		l := &f.l[i]
 		l.leader, l.claimed, l.sleptWait, l.sleptKill = 0, false, false, false
 	}
-	f.ver, f.leader, f.taken, f.told = 0, 0, 0, false
+	f.ver, f.leader, f.taken, f.shown = 0, 0, 0, false
 	return f
 }
 
@@ -76,7 +76,7 @@ func (x *model) sees(s *state, c *controller) facts {
 		f.tick(&s.f)
 	}
 	if c.mask&watchPool != 0 {
-		f.spent, f.ver, f.told = old.spent, old.ver, old.told
+		f.spent, f.ver, f.shown = old.spent, old.ver, old.shown
 	}
 	if c.mask&watchPods != 0 {
 		f.p, f.desired, f.members = old.p, old.desired, old.members
@@ -95,8 +95,8 @@ func (x *model) sees(s *state, c *controller) facts {
 	return f
 }
 
-// tick brings remembered loans to the present time: clocks do not stall with watches. A deadline that is still the same one has passed for
-// whoever remembers it, too.
+// tick brings remembered loans to the present time: clocks do not stall with watches. A deadline that is still the same
+// one has passed for each component that remembers it, too.
 func (f *facts) tick(now *facts) {
 	for i := range f.l {
 		l, is := &f.l[i], now.loan(f.l[i].uid)
@@ -117,14 +117,14 @@ func (f *facts) tick(now *facts) {
 
 // kinds keeps of facts the kinds of a mask.
 func kinds(f facts, mask int8) facts {
-	ver, told, shares := f.ver, f.told, f.m
+	ver, shown, shares := f.ver, f.shown, f.m
 	f = checked(f)
 	var out facts
 	if mask&watchLoans != 0 {
 		out.l = f.l
 	}
 	if mask&watchPool != 0 {
-		out.spent, out.ver, out.told = f.spent, ver, told
+		out.spent, out.ver, out.shown = f.spent, ver, shown
 	}
 	if mask&watchPods != 0 {
 		out.p, out.desired, out.members = f.p, f.desired, f.members

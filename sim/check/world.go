@@ -99,19 +99,19 @@ func (x *model) clocks(s *state, one doer) bool {
 				if l.wait++; !x.Skew {
 					l.wait = past
 				}
-				l.sleptWait = l.sleptWait || n.f.told && n.f.frozen
+				l.sleptWait = l.sleptWait || n.f.shown && n.f.frozen
 			}) {
 				return false
 			}
 		}
 		if l.kill == ahead && !one(step{kills, l.uid, 0}, func(n *state) {
-			n.f.l[i].kill, n.f.l[i].sleptKill = past, n.f.told && n.f.frozen
+			n.f.l[i].kill, n.f.l[i].sleptKill = past, n.f.shown && n.f.frozen
 		}) {
 			return false
 		}
 		switch phaseOf(l) {
 		case fleet.Emptying, fleet.Draining, fleet.Fenced, fleet.Returned:
-			// What is counted from the kill begins with it.
+			// Counts from the kill begin with it.
 			if !l.old && l.kill != ahead && !one(step{ages, l.uid, 0}, func(n *state) { n.f.l[i].old = true }) {
 				return false
 			}
@@ -167,7 +167,7 @@ func (x *model) pods(s *state, one doer) bool {
 				if !one(step{binds, int8(i), m}, func(n *state) { x.bind(n, i, m) }) {
 					return false
 				}
-				if s.faults > 0 && sideOf(i) != nobody && s.binding == (binding{}) &&
+				if s.faults > 0 && sideOf(i) != noSide && s.binding == (binding{}) &&
 					!one(step{bindsLate, int8(i), m}, func(n *state) { n.binding = binding{pod: p.uid, machine: m, node: s.f.m[m].uid} }) {
 					return false
 				}
@@ -317,7 +317,7 @@ func (x *model) reconcile(n *state) {
 		}
 	}
 	for standing > n.f.desired {
-		leave(&n.f.p[x.leaver(&n.f)])
+		leave(&n.f.p[x.victimOf(&n.f)])
 		standing--
 	}
 	for k := range jobPods {
@@ -335,8 +335,8 @@ func (x *model) reconcile(n *state) {
 	}
 }
 
-// leaver is the pod that a ReplicaSet takes first: one that waits, then one that was chosen, then the youngest.
-func (x *model) leaver(f *facts) int {
+// victimOf is the pod that a ReplicaSet takes first: one that waits, then one that was chosen, then the youngest.
+func (x *model) victimOf(f *facts) int {
 	best, rank := -1, -1
 	for i := range f.p[:onlinePods] {
 		p := &f.p[i]

@@ -116,7 +116,7 @@ func (s *Scenario) Build() (*Built, error) {
 		return nil, err
 	}
 	b.surge()
-	b.tellMoved()
+	b.noteMoved()
 	return b, nil
 }
 
@@ -130,14 +130,14 @@ func (b *Built) make(f replay.Frame, entry int) error {
 		return err
 	}
 	names, unlike := namesOf(spec.Name, all)
-	var told []string
+	var named []string
 	for i, t := range all {
 		part, err := spec.part(t.series)
 		if err != nil {
 			return err
 		}
 		if unlike[i] {
-			told = append(told, fmt.Sprintf("%s/%s is %q", spec.Namespace, names[i], t.id))
+			named = append(named, fmt.Sprintf("%s/%s is %q", spec.Namespace, names[i], t.id))
 		}
 		first := len(b.Services)
 		err = b.cut(f, spec, names[i], part)
@@ -152,8 +152,8 @@ func (b *Built) make(f replay.Frame, entry int) error {
 			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
-	if len(told) > 0 {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s has ids that no name can show: %s", spec.Trace, few(told, mostNamed)))
+	if len(named) > 0 {
+		b.Notes = append(b.Notes, fmt.Sprintf("%s has ids that no name can show: %s", spec.Trace, few(named, mostNamed)))
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (c *checker) named(field, name string) {
 	}
 }
 
-// check says everything that is wrong, each with its field and mend.
+// check says everything that is wrong, each with its field and fix.
 func (s *Scenario) check() []validate.Problem {
 	c := &checker{}
 	c.named("name", s.Name)
@@ -281,7 +281,7 @@ func (s *Scenario) checkFaults(c *checker) {
 func (s *Scenario) checkEnd(c *checker, at string, f *Fault) {
 	run, end, quiet := s.Duration(), time.Duration(f.After)+time.Duration(f.For), time.Duration(s.Faults.Quiet)
 	switch last := run - quiet; {
-	case last < 0: // told of faults.quiet
+	case last < 0: // in messages on faults.quiet
 	case end > run:
 		c.wrong(at+".for", "it ends %s after the start, and the run after %s: end it by %s", end, run, last)
 	case end > last:

@@ -76,7 +76,8 @@ func ClockChange(zone *time.Location, after time.Time, forward bool) (time.Time,
 	}
 }
 
-// Later is the same scenario, moved as a whole by some whole minutes: load, run and plans. What follows a wall clock meets other readings of it.
+// Later is the same scenario, moved as a whole by some whole minutes: load, run and plans. Parts that follow a wall
+// clock meet other readings of it.
 func (b *Built) Later(by time.Duration) *Built {
 	s, out := *b.Scenario, *b
 	s.Start = s.Start.Add(by)

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// mostShifts bounds the lines by which it is told how far loads were moved.
+// mostShifts bounds the lines that say how far loads were moved.
 const mostShifts = 3
 
-// tellMoved notes whose loads were measured at other dates than they are played at: a trace is played from its end, moved by whole weeks, and what a
-// scenario dates is not. The shifts of most services are told one by one, the others as a range.
-func (b *Built) tellMoved() {
+// noteMoved names the services whose loads were measured at other dates than they are played at: a trace is played from
+// its end, moved by whole weeks, and what a scenario dates is not. The shifts of most services are listed one by one,
+// the others as a range.
+func (b *Built) noteMoved() {
 	by := map[time.Duration][]*Online{}
 	for i := range b.Services {
 		if o := &b.Services[i]; o.shift != 0 {
@@ -26,14 +27,14 @@ func (b *Built) tellMoved() {
 	slices.SortFunc(shifts, func(x, y time.Duration) int {
 		return cmp.Or(cmp.Compare(len(by[y]), len(by[x])), cmp.Compare(x.Abs(), y.Abs()), cmp.Compare(x, y))
 	})
-	told := shifts
-	if len(told) > mostShifts+1 {
-		told = told[:mostShifts]
+	named := shifts
+	if len(named) > mostShifts+1 {
+		named = named[:mostShifts]
 	}
-	for _, s := range told {
-		b.Notes = append(b.Notes, fmt.Sprintf("%s: measured %s the dates of the run, and moved to them%s", namesFew(by[s]), weeks(s), b.mend(by[s])))
+	for _, s := range named {
+		b.Notes = append(b.Notes, fmt.Sprintf("%s: measured %s the dates of the run, and moved to them%s", namesFew(by[s]), weeks(s), b.remedy(by[s])))
 	}
-	if rest := shifts[len(told):]; len(rest) > 0 {
+	if rest := shifts[len(named):]; len(rest) > 0 {
 		var of []*Online
 		for i := range b.Services {
 			if o := &b.Services[i]; slices.Contains(rest, o.shift) {
@@ -47,8 +48,9 @@ func (b *Built) tellMoved() {
 	}
 }
 
-// mend is how the dates of the run themselves are played: loads that were measured after them reach them where the trace ends with the run.
-func (b *Built) mend(of []*Online) string {
+// fix is how the dates of the run themselves are played: loads that were measured after them reach them where the trace
+// ends with the run.
+func (b *Built) remedy(of []*Online) string {
 	if of[0].shift > 0 || slices.ContainsFunc(of, func(o *Online) bool { return !o.Spec.Dated.IsZero() }) {
 		return ""
 	}

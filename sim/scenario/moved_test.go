@@ -11,7 +11,7 @@ import (
 )
 
 // The traces are of the five weeks from the first of May. A run at other dates says so, and how the dates themselves are played.
-func TestMovedLoadsAreTold(t *testing.T) {
+func TestMovedLoadsAreNoted(t *testing.T) {
 	const stay = "surges and festivals do not move with the loads"
 	notes := func(start string, change func(*Scenario)) []string {
 		s := stranger(t, strings.Replace(fleetYAML, "2026-05-29", start, 1), nil)
@@ -52,13 +52,13 @@ func TestMovedLoadsAreTold(t *testing.T) {
 	}
 }
 
-// Many shifts are told in few lines: those of most services first, the others as a range.
+// Many shifts are listed in few lines: those of most services first, the others as a range.
 func TestManyShiftsAreFewLines(t *testing.T) {
 	b := &Built{Scenario: &Scenario{Festivals: []Festival{{}}}}
 	for i, shift := range []int{2, 2, 2, 2, 2, 2, 2, 0, 9, 9, 400, 1, 5, -3} {
 		b.Services = append(b.Services, Online{Spec: &Service{}, Name: fleet.Name{Namespace: "s", Name: string(rune('a' + i))}, shift: time.Duration(shift) * week})
 	}
-	b.tellMoved()
+	b.noteMoved()
 	want := []string{
 		"s/a, s/b, s/c, s/d, s/e and 2 more: measured 2 weeks before the dates of the run, and moved to them",
 		"s/i, s/j: measured 9 weeks before the dates of the run, and moved to them",

@@ -14,9 +14,10 @@ func plainName(id string) string {
 	return strings.Trim(notPlain.ReplaceAllString(strings.ToLower(id), "-"), "-")
 }
 
-// namesOf are the names of the services of one entry, trace by trace, and those whose ids do not show in them: an id of letters that a name
-// cannot hold, or like another one but for signs and case, gets a name with a number made of the id alone. So the same id has the same name in
-// whatever order and company, and no name changes that another id is added beside.
+// namesOf are the names of the services of one entry, trace by trace, and those whose ids do not show in them: an id of
+// letters that a name cannot hold, or like another one but for signs and case, gets a name with a number made of the id
+// alone. So the same id has the same name in whatever order and company, and no name changes that another id is added
+// next to.
 func namesOf(entry string, all []trace) (names []string, unlike map[int]bool) {
 	like := map[string]int{}
 	for _, t := range all {

@@ -53,8 +53,8 @@ func TestNamesOfIDs(t *testing.T) {
 	}
 }
 
-// What a name does not show is told: in a note, and where names are listed; two ids that come to one name are named.
-func TestIDsAreTold(t *testing.T) {
+// A note names what a name does not show, and where names are listed; two ids that come to one name are named.
+func TestIDsAreNoted(t *testing.T) {
 	with := func(rename ...string) *Scenario {
 		s := stranger(t, fleetYAML, nil)
 		s.Services[1].Trace = "ids.csv"

@@ -81,8 +81,8 @@ type Service struct {
 	Dated time.Time `yaml:"dated"`
 	// Take is the number of windows, drawn by the seed; all of them when 0.
 	Take int `yaml:"take"`
-	// Weight is the part of the fleet that a service's static provisioning gets, beside those of the others. PeakCores is its last week's
-	// peak, where the fleet's size follows from the services.
+	// Weight is the part of the fleet that a service's static provisioning gets, next to those of the others. PeakCores
+	// is its last week's peak, where the fleet's size follows from the services.
 	Weight    float64 `yaml:"weight"`
 	PeakCores float64 `yaml:"peakCores"`
 	// Cores are those of one replica, MemoryPerCoreGiB the memory that it asks for with each, Burst how far it may use more cores while its
@@ -137,8 +137,8 @@ type Tenant struct {
 	// LendingCores and BorrowingCores are limits; without one there is none.
 	LendingCores   *float64 `yaml:"lendingCores"`
 	BorrowingCores *float64 `yaml:"borrowingCores"`
-	// Slices lift the guarantee for a time, Burst the borrowing limit. Drain is how long what runs beyond the quota may stay once that was
-	// told, ten minutes when 0.
+	// Slices lift the guarantee for a time, Burst the borrowing limit. Drain is how long what runs beyond the quota may
+	// stay after the notice, ten minutes when 0.
 	Slices []Slice         `yaml:"slices"`
 	Burst  Burst           `yaml:"burst"`
 	Drain  config.Duration `yaml:"drain"`
@@ -179,7 +179,7 @@ func (w *Window) Named(name string) fleet.Window {
 	return fleet.Window{Name: name, Schedule: w.Start, Duration: time.Duration(w.For), Zone: zone}
 }
 
-// Festival is an approved plan. What happens in truth is a [Surge].
+// Festival is an approved plan. The true lift is a [Surge].
 type Festival struct {
 	Name  string    `yaml:"name"`
 	Start time.Time `yaml:"start"`
@@ -237,7 +237,7 @@ const (
 	ForecastWrong  = "forecastWrong"  // tides are multiplied by the factor, and trusted as before
 	FlashCrowd     = "flashCrowd"     // the load is multiplied by the factor
 	RetryStorm     = "retryStorm"     // the load falls to nothing, and comes back multiplied by the factor
-	LeaderFlapping = "leaderFlapping" // a new leader each minute, and requests of the old one beside it
+	LeaderFlapping = "leaderFlapping" // a new leader each minute, and requests of the old one next to it
 	Crash          = "crash"          // the controller dies between two writes
 	APIConflicts   = "apiConflicts"   // actions fail
 	StaleCache     = "staleCache"     // the controller sees facts of before
@@ -254,7 +254,8 @@ const (
 	Freeze         = "freeze"         // an operator freezes the cluster: every action is held
 )
 
-// Kinds are all kinds of faults. What a seed draws hangs on their number and order: a kind that is added changes the run of every seed.
+// Kinds are all kinds of faults. A seed's draws depend on their number and order: a kind that is added changes the run
+// of every seed.
 func Kinds() []string {
 	return []string{NodesLost, AgentSilent, MetricsDown, MetricsGaps, MetricsNaN, MetricsSpikes, StoreDown, ForecastWrong, FlashCrowd, RetryStorm,
 		LeaderFlapping, Crash, APIConflicts, StaleCache, DeafMembers, StuckPods, ClockSkew, Heartbeats, MovingLost, DeliveredTwice,

@@ -150,7 +150,7 @@ func TestSharesOfAFleetAreWhole(t *testing.T) {
 	}
 }
 
-// What was measured at or after the start of the run reaches no size, scale, class or history.
+// Measurements from the start of the run on reach no size, scale, class or history.
 func TestTheRunDecidesNothing(t *testing.T) {
 	for name, change := range map[string]func(float64) float64{
 		"gone": func(float64) float64 { return math.NaN() }, "zero": func(float64) float64 { return 0 }, "hundred": func(v float64) float64 { return 100 * v },
@@ -240,7 +240,7 @@ func TestAServiceOverridesTheDefaults(t *testing.T) {
 	}
 }
 
-func TestErrorsNameTheLineAndTheMend(t *testing.T) {
+func TestErrorsNameTheLineAndTheFix(t *testing.T) {
 	for in, want := range map[string]string{
 		"nmae: x":                  "s.yaml:1: unknown field nmae: did you mean name?",
 		"fleet: {machines: 3}":     "s.yaml:1: unknown field machines: write one of coresPerNode, lending, nodes, offlineNodes, scheduler, sockets, staticShare, zones",
@@ -322,9 +322,9 @@ func TestBadTraces(t *testing.T) {
 	}
 }
 
-// A load that is of no use is told why, whether it is the only one or one of several windows.
+// A load that is of no use is refused with the reason, whether it is the only one or one of several windows.
 func TestUselessLoadsSayWhy(t *testing.T) {
-	const mend = ": give another stretch of the trace by from and to, or leave it out"
+	const fix = ": give another stretch of the trace by from and to, or leave it out"
 	const start = 28 * 24
 	within := func(from, to int, then func(float64) float64) func(int, float64) float64 {
 		return func(i int, v float64) float64 {
@@ -350,7 +350,7 @@ func TestUselessLoadsSayWhy(t *testing.T) {
 		"gaps":    {within(start-48, start, func(float64) float64 { return math.NaN() }), "more than 5 % of the history is missing"},
 	} {
 		_, err := stranger(t, fleetYAML, c.change).Build()
-		if want := "services[0] one: one.csv: the load is of no use: " + c.want + mend; err == nil || err.Error() != want {
+		if want := "services[0] one: one.csv: the load is of no use: " + c.want + fix; err == nil || err.Error() != want {
 			t.Errorf("%s:\ngot  %v\nwant %s", what, err, want)
 		}
 	}
@@ -361,7 +361,7 @@ func TestUselessLoadsSayWhy(t *testing.T) {
 		t.Errorf("got  %q\nwant %s", b.Notes, want)
 	}
 	_, err := stranger(t, yaml, within(0, start, nothing)).Build()
-	if want := `long.csv.gz: id "Shop A": none of 2 windows is usable: the last week before the start has no load at all` + mend; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `long.csv.gz: id "Shop A": none of 2 windows is usable: the last week before the start has no load at all` + fix; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

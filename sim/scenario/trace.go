@@ -39,7 +39,7 @@ func readTrace(path string) ([]trace, error) {
 	shape, err := csvseries.Survey(path, f, func(row csvseries.Row) error {
 		if row.Value < 0 {
 			return &csvseries.Error{File: path, Line: row.Line, Field: "value", Problem: fmt.Sprintf("%v is negative, and no load is", row.Value),
-				Mend: "write 0 or more, or nothing for a missing value"}
+				Fix: "write 0 or more, or nothing for a missing value"}
 		}
 		return nil
 	})
@@ -67,7 +67,7 @@ func readTrace(path string) ([]trace, error) {
 func traceOf(path string, g *csvseries.Group) (trace, error) {
 	if line, before, after, mixed := g.MixedSteps(); mixed {
 		return trace{}, &csvseries.Error{File: path, Line: line, Field: "ts", Problem: fmt.Sprintf("one value in %v from here on, one in %v before", after, before),
-			Mend: "resample the series to one step"}
+			Fix: "resample the series to one step"}
 	}
 	s, err := onMinutes(g.Series())
 	if err != nil {

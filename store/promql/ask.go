@@ -13,8 +13,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// mostQuestions bounds how often one question is divided: to single out one namespace of a thousand takes 20, and three of them 50. Each of them costs the source
-// some work, so a source on which everything fails is left alone soon. What is not divided by then is refused as a whole.
+// mostQuestions bounds how often one question is divided: to single out one namespace of a thousand takes 20, and three
+// of them 50. Each of them costs the source some work, so a source on which everything fails is left alone soon. A
+// question that is not divided by then is refused as a whole.
 const mostQuestions = 64
 
 // ofTheQuestion reports an error that speaks of what was asked and not of the source: the answer is too large for the engine or for us, or the series do not
@@ -153,7 +154,8 @@ func (r *refusals) refuse(of map[string]error) {
 	maps.Copy(r.of, of)
 }
 
-// all is the error where the namespaces of all services were refused: it is the source's fault, or its limits'. Who asks about a part of the fleet cannot know that.
+// all is the error where the namespaces of all services were refused: it is the source's fault, or its limits'. A
+// caller that asks about a part of the fleet cannot know that.
 func (r *refusals) all(services []fleet.Service) error {
 	var err error
 	for i := range services {

@@ -152,7 +152,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// unreachable tells a source that does not answer from one that answers with an error.
+// unreachable distinguishes a source that does not answer from one that answers with an error.
 func unreachable(err error) bool {
 	var e *apiv1.Error
 	if errors.As(err, &e) {
@@ -161,7 +161,7 @@ func unreachable(err error) bool {
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, errTooLarge)
 }
 
-// tooMuch reports an error that a smaller question may not meet.
+// tooMuch reports an error that a smaller question might not meet.
 func tooMuch(err error) bool {
 	var e *apiv1.Error
 	if errors.As(err, &e) {
@@ -213,7 +213,7 @@ func (h *History) probe(ctx context.Context, services []fleet.Service, now time.
 	if err := h.weigh(ctx, now); err != nil {
 		return err
 	}
-	// What one namespace has too much of hides no interval of the others: what is not known now stays as it was.
+	// Too many series of one namespace hide no interval of the others: a value that is unknown now stays as it was.
 	if err := h.learnIntervals(ctx, namespacesOf(services), now); err != nil && !ofTheQuestion(err) {
 		return err
 	}
@@ -223,7 +223,7 @@ func (h *History) probe(ctx context.Context, services []fleet.Service, now time.
 	return nil
 }
 
-// weigh finds the namespaces with so many series that each is asked alone. What the source cannot answer leaves them as they are.
+// weigh finds the namespaces with so many series that each is asked alone. Without an answer they stay as they are.
 func (h *History) weigh(ctx context.Context, now time.Time) error {
 	v, err := h.instant(ctx, "series by namespace", fmt.Sprintf(`topk(%d, count by (namespace) ({__name__=~"container_cpu_usage_seconds_total|http_server_request_duration_seconds_(count|bucket)", `+
 		`namespace!=""}) > %d)`, mostHeavy, h.manySeries), now)

@@ -37,7 +37,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestAuthorised: TLS with a private authority, and a token that is read from a file anew, as Kubernetes rotates it.
+// TestAuthorised: TLS with a private authority, and a token that is read from a file again, as Kubernetes rotates it.
 func TestAuthorised(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	want := ""

@@ -27,10 +27,10 @@ const (
 // tenantParser knows the stable language alone: what is experimental may read series without naming a selector, as info() does.
 var tenantParser = parser.NewParser(parser.Options{})
 
-// Confine returns the expression with a matcher label="namespace" on every selector, so that it can read series of that namespace only.
-// It refuses what makes no sense as a tenant's metric, with the mend: no selector at all, a selector without a metric name or of another
-// namespace, ranges that are too costly, times to come, and results that are not a number. What labels a result carries (label_replace,
-// absent) is harmless: confinement is about what is read.
+// Confine returns the expression with a matcher label="namespace" on every selector, so that it can read series of that
+// namespace only. It refuses what makes no sense as a tenant's metric, with the fix: no selector at all, a selector
+// without a metric name or of another namespace, ranges that are too costly, times to come, and results that are not a
+// number. The labels of a result (label_replace, absent) are harmless: confinement is about what is read.
 func Confine(expr, label, namespace string) (string, error) {
 	if namespace == "" || label == "" {
 		return "", errors.New("a query needs a namespace to be confined to")
@@ -160,7 +160,7 @@ func hasMatcher(s *parser.VectorSelector, label, namespace string) bool {
 	return false
 }
 
-// confined checks the text that will be sent, so that confinement rests on no property of the printer.
+// confined checks the text that will be sent, so that confinement depends on no property of the printer.
 func confined(expr, label, namespace string) error {
 	e, err := tenantParser.ParseExpr(expr)
 	if err != nil {

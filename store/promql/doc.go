@@ -12,6 +12,7 @@
 //
 // # Unknown is not zero
 //
-// A sample carries the time at which it was scraped, not the time at which it was asked for. What is missing stays missing: history has
-// NaN where nothing was measured, and [History.Live] keeps the last sample with its old time rather than dropping to zero.
+// A sample carries the time at which it was scraped, not the time at which it was asked for. A missing value stays
+// missing: history has NaN where nothing was measured, and [History.Live] keeps the last sample with its old time
+// rather than dropping to zero.
 package promql

@@ -149,7 +149,8 @@ func (x *examination) count(expr string) float64 {
 	return 0
 }
 
-// reach asks for a sign of life, and tells a source that wants a token or another authority from one that is not there.
+// reach asks for a sign of life, and distinguishes a source that wants a token or another authority from one that is
+// not there.
 func (x *examination) reach() error {
 	v, err := x.h.instant(x.ctx, "sign of life", "vector(time())", time.Time{})
 	if err == nil && len(v) == 1 {

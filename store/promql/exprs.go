@@ -11,7 +11,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// The recorded series. Those of workloads carry the labels namespace, workload_kind and workload.
+// The recorded series. The series of workloads carry the labels namespace, workload_kind and workload.
 const (
 	recordedOwner   = "springtide:pod_workload:info"
 	recordedCPU     = "springtide:workload_cpu_usage_cores:sum"
@@ -125,8 +125,9 @@ func joinedBy(aggregation, byPod, owner, extra string) string {
 )`, aggregation, byWorkload, extra, indent(byPod), indent(owner))
 }
 
-// byContainer are the labels that tell the containers of pods apart. A container that started again, and a second job that scrapes the same
-// kubelet, bring a second series of the same container: the larger one counts, not the sum. Old kubelets write one series for each CPU.
+// byContainer are the labels that distinguish the containers of pods. A container that started again, and a second job
+// that scrapes the same kubelet, bring a second series of the same container: the larger one counts, not the sum. Old
+// kubelets write one series for each CPU.
 const byContainer = "namespace, pod, container, cpu"
 
 // cpuByPod is the CPU in use, in cores. Series without a container are the pod's and the node's cgroups, which count it again.
@@ -145,9 +146,10 @@ func memoryByPod(s scope, window time.Duration) string {
 		s.sel("container_memory_working_set_bytes", `container!=""`, `container!="POD"`), promDuration(window))
 }
 
-// scrapers are the labels that tell who scraped a series and not what it counts: two scrape jobs of one port, a ServiceMonitor next to a PodMonitor, a pair of
-// Prometheus servers. The largest of their rates counts, not the sum. The label instance is not among them: two ports of a pod count different requests.
-// [Cluster.ReplicaLabels] are added to each list after the word "without".
+// scrapers are the labels that say who scraped a series and not what it counts: two scrape jobs of one port, a
+// ServiceMonitor next to a PodMonitor, a pair of Prometheus servers. The largest of their rates counts, not the sum.
+// The label instance is not among them: two ports of a pod count different requests. [Cluster.ReplicaLabels] are added
+// to each list after the word "without".
 const scrapers = "job, service, endpoint, prometheus, prometheus_replica, replica, __replica__"
 
 // loadByPod is the load in requests per second.
@@ -180,11 +182,12 @@ func sampledByPod(counter string, window time.Duration) string {
 	return fmt.Sprintf("max by (namespace, pod) (timestamp(%[1]s) and rate(%[1]s[%[2]s]))", counter, promDuration(window))
 }
 
-// startUpByPod is the time in seconds from the start on its machine to Ready of each pod that became ready in the window that ends now. What it
-// waited for a machine is left out: room that is missing once would make every later lead longer. So is a pod with a container that started
-// again, and one that was ready at any time in the half hour before the window: they became ready once more, long after their start. Of a pod that
-// lost and regained its readiness within the window the first time counts. What was ready before is known only of pods that were seen from their start on: with since, pods
-// that started before it do not count, as kube-state-metrics was not there then.
+// startUpByPod is the time in seconds from the start on its machine to Ready of each pod that became ready in the
+// window that ends now. Its wait for a machine is left out: room that is missing once would make every later lead
+// longer. So is a pod with a container that started again, and one that was ready at any time in the half hour before
+// the window: they became ready once more, long after their start. Of a pod that lost and regained its readiness within
+// the window the first time counts. An earlier readiness is known only of pods that were seen from their start on: with
+// since, pods that started before it do not count, as kube-state-metrics was not there then.
 func startUpByPod(s scope, window time.Duration, since time.Time) string {
 	ready, started := s.sel("kube_pod_status_ready_time"), s.sel("kube_pod_start_time")
 	if !since.IsZero() {

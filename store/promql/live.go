@@ -19,7 +19,7 @@ import (
 
 var errBusy = errors.New("the previous read is still under way")
 
-// Prefetch implements the loop's History. What was read is kept even when another query fails.
+// Prefetch implements the loop's History. Samples that were read are kept even when another query fails.
 func (h *History) Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error {
 	if !h.prefetching.TryLock() {
 		return fmt.Errorf("prometheus %s: prefetch: %w", h.name, errBusy)

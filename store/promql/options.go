@@ -69,7 +69,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check refuses what cannot work, with the mend.
+// check refuses what cannot work, with the fix.
 func (o Options) check() error {
 	u, err := url.Parse(o.Address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {

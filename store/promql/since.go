@@ -101,7 +101,7 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	refused := refusals{heavy: &h.heavy, now: to}
 	batches := map[workload]*batch{}
 	err := refused.ask(services, func(sc scope) error {
-		// What was read before an error is dropped with its reader: a smaller question reads it again.
+		// Samples read before an error are dropped with its reader: a smaller question reads it again.
 		r := &reader{h: h, scope: sc, start: start, cells: cells, batches: map[workload]*batch{}}
 		r.series = max(len(services), h.has(recordedCPU), 1)
 		for i := range services {

@@ -37,7 +37,7 @@ type Problem struct {
 	Message string
 }
 
-// Stats tells what the source costs and how it is.
+// Stats says what the source costs and how it is.
 type Stats struct {
 	// Cycle is the cost since the last [History.Prefetch] began; Last that of the cycle before; Total everything.
 	Cycle, Last, Total Cost

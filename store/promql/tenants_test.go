@@ -22,7 +22,8 @@ func tenant(id fleet.ServiceID, queries ...string) fleet.Service {
 	return s
 }
 
-// TestTenantProblems: what yields no value is unknown, and its tenant is told why; nobody else notices.
+// TestTenantProblems: a query without a value is unknown, and its tenant's status says why; no other tenant is
+// affected.
 func TestTenantProblems(t *testing.T) {
 	p := newProm(t, shop+"  ended{namespace=\"shop\"} 7x20\n", 1e6)
 	h := p.history(Options{TenantTimeout: 100 * time.Millisecond, TenantQueriesPerService: 12})

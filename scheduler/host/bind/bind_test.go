@@ -81,7 +81,7 @@ func TestAnswers(t *testing.T) {
 		name  string
 		setup func(*fakeAPI)
 		want  Outcome
-		// past is how late the answer may not precede; reads how many reads it took at least.
+		// past is the time before which no answer is right; reads how many reads it took at least.
 		past  time.Duration
 		reads int
 	}{

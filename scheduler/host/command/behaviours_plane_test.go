@@ -332,7 +332,7 @@ func (k *kase) deny(pod string) {
 	k.guarded(pod)
 }
 
-// silence has a webhook that nobody answers look at evictions of one pod.
+// silence has a webhook without a server look at evictions of one pod.
 func (k *kase) silence(pod string) {
 	name := "silent-" + k.ns
 	fail, none, url := admissionv1.Fail, admissionv1.SideEffectClassNone, "https://127.0.0.1:1/"

@@ -27,7 +27,7 @@ import (
 	"github.com/springtide/springtide/scheduler/host/upstream"
 )
 
-// options are the flags. What a flag says stands above what the file says.
+// options are the flags. A flag overrides the file.
 type options struct {
 	file  string
 	flags config.Scheduler

@@ -113,7 +113,7 @@ func TestPlaneScheduler(t *testing.T) {
 				t.Errorf("%d are on %s", n, node)
 			}
 		}
-		// Who asks for nothing is kept away by those that are there.
+		// A pod that asks for nothing is kept away by those that are there.
 		x := pod("guest", "1")
 		x.Labels = map[string]string{"app": "apart"}
 		c.pod(x)
@@ -357,22 +357,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crew is the instances that count one number of partitions, one of each partition.
-type crew struct {
+// instances are those that count one number of partitions, one of each partition.
+type instances struct {
 	running  []atomic.Pointer[os.Process]
 	stopping atomic.Bool
 	alive    sync.WaitGroup
 }
 
 // enlist starts an instance of each partition, and each again whenever it ends, as its Deployment would.
-func enlist(t *testing.T, name string, partitions int) *crew {
+func enlist(t *testing.T, name string, partitions int) *instances {
 	t.Helper()
 	kubeconfig := os.Getenv("SPRINGTIDE_TEST_KUBECONFIG")
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("names: ["+name+"]\nleaseNamespace: default\nleaseDuration: 3s\nbindTimeout: 1s\nbackoffFirst: 50ms\nbackoffMost: 500ms\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := &crew{running: make([]atomic.Pointer[os.Process], partitions)}
+	c := &instances{running: make([]atomic.Pointer[os.Process], partitions)}
 	for i := range c.running {
 		c.alive.Go(func() {
 			for !c.stopping.Load() {
@@ -394,7 +394,7 @@ func enlist(t *testing.T, name string, partitions int) *crew {
 }
 
 // end sends a signal to all instances; none is started again.
-func (c *crew) end(how os.Signal) {
+func (c *instances) end(how os.Signal) {
 	c.stopping.Store(true)
 	for i := range c.running {
 		if p := c.running[i].Load(); p != nil {
@@ -405,10 +405,10 @@ func (c *crew) end(how os.Signal) {
 }
 
 // kill ends an instance that gives nothing up before.
-func (c *crew) kill(i int) { _ = c.running[i].Load().Kill() }
+func (c *instances) kill(i int) { _ = c.running[i].Load().Kill() }
 
 // pause stops an instance for longer than its lease: it wakes when another may own its nodes.
-func (c *crew) pause(i int) {
+func (c *instances) pause(i int) {
 	p := c.running[i].Load()
 	_ = p.Signal(syscall.SIGSTOP)
 	time.AfterFunc(4*time.Second, func() { _ = p.Signal(syscall.SIGCONT) })
@@ -451,8 +451,8 @@ func (c *cluster) follow(pods int, strike func(i int)) map[string]string {
 	return bound
 }
 
-// atRandom kills or pauses one of a crew by lot.
-func (c *crew) atRandom() func(int) {
+// atRandom kills or pauses one of the instances by lot.
+func (c *instances) atRandom() func(int) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	return func(int) {
 		i := draw.IntN(len(c.running))
@@ -476,7 +476,7 @@ func TestPlaneInstances(t *testing.T) {
 // once, so that two owners of a node would sell it twice.
 func TestPlaneAnotherNumber(t *testing.T) {
 	c := connect(t)
-	one, three := enlist(t, "number", 1), (*crew)(nil)
+	one, three := enlist(t, "number", 1), (*instances)(nil)
 	c.fill("number", load{nodes: 125, pods: 120, cores: 40, atOnce: 10, every: 600 * time.Millisecond}, func(i int) {
 		switch i {
 		case 1:

@@ -113,7 +113,8 @@ func TestWakeIsByClass(t *testing.T) {
 	}
 }
 
-// TestEarly: what an event woke is taken before its back-off is over, the one that is due first. What failed waits for its time.
+// TestEarly: what an event woke is taken before its back-off is over, the one that is due first. A failed pod waits for
+// its time.
 func TestEarly(t *testing.T) {
 	q := New(Backoff{First: time.Minute, Most: time.Hour})
 	for _, i := range []Item{item("failed", 0, "", 1, 3), item("late", 0, "", 2, 2), item("soon", 0, "", 3, 1)} {

@@ -11,8 +11,8 @@ import (
 	"github.com/springtide/springtide/scheduler/host"
 )
 
-// TestAGangIsJudgedTogether: pods that are judged together share the claim that is reserved for the first of them, and no device twice; others do not. What one gives back
-// the others still hold, and once all did, another pod has it.
+// TestAGangIsJudgedTogether: pods that are judged together share the claim that is reserved for the first of them, and
+// no device twice; others do not. The others still hold what one gives back, and once all did, another pod has it.
 func TestAGangIsJudgedTogether(t *testing.T) {
 	j, _ := judgeOf(t, gadgets(), "n0") // it has one device
 	pod := func(name, namespace string) *corev1.Pod {

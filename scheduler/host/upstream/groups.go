@@ -18,8 +18,9 @@ import (
 	"github.com/springtide/springtide/scheduler/host"
 )
 
-// PodGroups as the plugin for claims asks for them: a claim that a group lists is reserved for the group, and its pods share it. Upstream's own cache knows
-// groups only where a gate of this process is on. What decides here is whether the API server keeps the field.
+// PodGroups as the plugin for claims asks for them: a claim that a group lists is reserved for the group, and its pods
+// share it. Upstream's own cache knows groups only where a gate of this process is on. The test is whether the API
+// server keeps the field.
 
 // SetGroup takes a PodGroup over, new or changed.
 func (j *Judge) SetGroup(g *schedulingv1beta1.PodGroup) { j.groups[nameOf(g.Namespace, g.Name)] = g }

@@ -250,7 +250,8 @@ func (j *Judge) claims(ctx context.Context, o host.PluginOptions, taintRules boo
 		}
 	}
 	manager := dynamicresources.NewDRAManager(ctx, all, t, o.Informers)
-	// Which classes stand for extended resources is read by who makes the manager. What a change of a class wakes is to find it changed there.
+	// Which classes stand for extended resources is read by who makes the manager. A pod that a class's change wakes
+	// must find the class changed there.
 	classes, ok := manager.DeviceClassResolver().(*extendedresourcecache.ExtendedResourceCache)
 	if !ok || classes == nil {
 		return manager, nil

@@ -17,8 +17,9 @@ import (
 // delay is how old a minute is before it can be read: a scrape and a recording rule.
 const delay = 90 * time.Second
 
-// Past is what peers can know of the services' loads at a time, and the forecasts that they make of it. It rests on the true load up to that
-// time less the delay of a scrape, in cores, so that the same forecasts serve every target. Forecasts are made once and kept.
+// Past is what peers can know of the services' loads at a time, and the forecasts that they make of it. It depends on
+// the true load up to that time less the delay of a scrape, in cores, so that the same forecasts serve every target.
+// Forecasts are made once and kept.
 type Past struct {
 	b  *scenario.Built
 	mu sync.Mutex
@@ -35,7 +36,7 @@ type madeAt struct {
 	at      time.Time
 }
 
-// NewPast returns a past that nobody has asked yet.
+// NewPast returns a past without a query yet.
 func NewPast(b *scenario.Built) *Past {
 	return &Past{b: b, cranes: map[madeAt]series.Series{}, tides: map[madeAt]forecast.Tide{}, hours: map[madeAt]float64{}, newest: map[int]followedTo{}}
 }
