@@ -163,7 +163,8 @@ func pathOf(p *adapter.Part) string {
 	return "the size"
 }
 
-// readCarrier reads a carrier anew. Jobs travel by the typed client, as they are watched; the dynamic client does the others.
+// readCarrier reads a carrier again. Jobs travel by the typed client, as they are watched; the dynamic client does the
+// others.
 func (c *Cluster) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
 		return c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})

@@ -22,13 +22,13 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// annotatePod marks a pod as a leaver or tells it of its loan, by annotations alone.
+// annotatePod marks a pod as a victim of a scale-in or passes on its loan's notice, by annotations alone.
 func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, error) {
 	notes := map[string]any{}
 	verb := "notify"
 	switch c := w.Change.(type) {
 	case protocol.Steer:
-		verb = "mark as a leaver"
+		verb = "mark as a victim"
 		notes[corev1.PodDeletionCost], notes[v1alpha1.AnnotationLeavesAt] = strconv.Itoa(protocol.LeaverCost), strconv.Itoa(int(c.At))
 	case protocol.Unsteer:
 		verb = "take the deletion cost back from"
@@ -83,8 +83,9 @@ func namesUID(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// endPod asks the Eviction API, which asks disruption budgets, to end a pod with a grace in seconds; nil leaves it the pod's own. What refuses
-// is remembered for the pod, and plans ask again when another try is due. No budget is asked about a pod that ends already.
+// endPod asks the Eviction API, which asks disruption budgets, to end a pod with a grace in seconds; nil leaves it the
+// pod's own. A refusal is remembered for the pod, and plans ask again when another try is due. No budget is asked about
+// a pod that ends already.
 func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (written, error) {
 	n, uid := fleet.ParseName(w.Object.Name), types.UID(w.If.UID)
 	err := a.c.evict(ctx, &policyv1.Eviction{

@@ -15,8 +15,9 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// setRequests changes the requests in the template of the target, whose own strategy then rolls its pods over. The template is read
-// anew, since mirrors keep no containers; its version keeps a change of somebody else in between from being undone.
+// setRequests changes the requests in the template of the target, whose own strategy then rolls its pods over. The
+// template is read again, since mirrors keep no containers; its version keeps another client's change in between from
+// being undone.
 func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protocol.SetRequests) (written, error) {
 	r := w.Action.(*planner.Resize)
 	apps := a.c.core.AppsV1()

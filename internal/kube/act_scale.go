@@ -120,8 +120,9 @@ func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale, ve
 	return client.ApplyScale(ctx, s.Target.Name, want, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager, Force: true})
 }
 
-// setFloor writes minReplicas of the HPA that the user keeps. What its owner wants stands in an annotation from the first write on, and
-// no floor of ours is ever below it: that is what it was before, or what another writer wrote over ours since.
+// setFloor writes minReplicas of the HPA that the user keeps. The owner's value stands in an annotation from the first
+// write on, and no floor of ours is ever below it: that is what it was before, or what another writer wrote over ours
+// since.
 func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.SetFloor) (written, error) {
 	s := w.Action.(*planner.Scale)
 	h, ok := a.c.hpas.get(s.Target.Namespace, s.Target.Name)

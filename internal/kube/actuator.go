@@ -193,8 +193,8 @@ func (a *applier) noteNewer(w *protocol.Write, err error) {
 	a.newer[w.Object] = err.Error()
 }
 
-// rests refuses a write when the watches brought a newer version of an object that it rests on: the facts that were checked are not those that
-// hold.
+// rests refuses a write when the watches brought a newer version of an object that it depends on: the facts that were
+// checked are not those that hold.
 func (a *applier) rests(w *protocol.Write) error {
 	for _, r := range w.Rests {
 		if r.Object.Kind == protocol.ObjectShare {

@@ -156,8 +156,8 @@ func TestApplyScale(t *testing.T) {
 	}
 }
 
-func TestApplyMarksLeaversBeforeTheScale(t *testing.T) {
-	// cart-a was chosen by a scale-in that never came about; today it is cart-b. The cost of cart-c is its owner's.
+func TestApplyMarksVictimsBeforeTheScale(t *testing.T) {
+	// cart-a was chosen by a scale-in that never happened; today it is cart-b. The cost of cart-c is its owner's.
 	objects := shop()
 	for _, o := range objects {
 		switch o.GetName() {
@@ -216,7 +216,8 @@ func TestApplyKeepsMarksOfAScaleInThatGoesOn(t *testing.T) {
 	}
 }
 
-// A leaver that stayed loses its mark, and the snapshot after that knows it; a cost that somebody wrote over ours is his.
+// A victim that stayed loses its mark, and the snapshot after that knows it; a cost that another client wrote over ours
+// is theirs.
 func TestApplyUnmarks(t *testing.T) {
 	for cost, want := range map[string]string{"-1000": "", "7": "7"} {
 		objects := shop()
@@ -266,7 +267,7 @@ func TestApplyHoldsBackAWholePlan(t *testing.T) {
 	}
 }
 
-// lending is a machine n1 of pool web beside the pool batch.
+// lending is a machine n1 of pool web next to the pool batch.
 func lending(more ...metav1.Object) []metav1.Object {
 	return append([]metav1.Object{node("n1", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch)}, more...)
 }
@@ -418,7 +419,7 @@ func TestApplyStepsAndForgets(t *testing.T) {
 		t.Fatalf("forget: %+v", rs)
 	}
 	if got := w.snapshot(t).Nodes[0].Share.Rest; got != rest {
-		t.Errorf("the machine rests as long as it was told, also for whoever reads it next: %+v, want %+v", got, rest)
+		t.Errorf("the machine rests as long as it was noticed, also for whoever reads it next: %+v, want %+v", got, rest)
 	}
 	want := []string{"update nodeshares n1", "update loans/status l", "update nodeshares n1", "delete loans l"}
 	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
@@ -599,7 +600,7 @@ func TestApplyEvictionRefusedByABudget(t *testing.T) {
 	}
 }
 
-// What the API server says of an eviction is remembered for the pod, charged or not, and named: at the first refusal.
+// The API server's answer to an eviction is remembered for the pod, charged or not, and named: at the first refusal.
 func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
 	labelled := map[string]string{"app": "bert"}
 	budget := func(name string) *policyv1.PodDisruptionBudget {
@@ -839,7 +840,7 @@ func TestApplyNotice(t *testing.T) {
 	}
 }
 
-// A deadline that moves is told again, and does not undo an answer; the notice of another epoch does.
+// A deadline that moves is announced again, and does not undo an answer; the notice of another epoch does.
 func TestApplyNoticeAgain(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		bert := pod("train", "bert-0", "n1", "Job", "bert")
@@ -870,9 +871,9 @@ func TestApplyNoticeTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, told := p.Annotations[v1alpha1.AnnotationNotice]
+	_, noticed := p.Annotations[v1alpha1.AnnotationNotice]
 	_, answered := p.Annotations[v1alpha1.AnnotationAck]
-	if told || answered || p.Annotations["mine"] != "stays" {
+	if noticed || answered || p.Annotations["mine"] != "stays" {
 		t.Errorf("annotations = %v", p.Annotations)
 	}
 }
@@ -927,7 +928,7 @@ func TestMarkPatch(t *testing.T) {
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
 		{"at home there, and lent to online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HomeLabel: true},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
-		{"told by an older version until when", func(n *corev1.Node) {
+		{"noticed by an older version until when", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z", v1alpha1.AnnotationDue: "2026-06-01T15:02:00Z"}
 		}, fleet.NodeMarks{HolderTaint: true},
@@ -997,7 +998,7 @@ func (w *world) poolObject(t *testing.T, name string) *v1alpha1.CapacityPool {
 	return object[v1alpha1.CapacityPool](t, w, gvrPools, name)
 }
 
-// setLoan and setShare change an object as somebody else, and wait until the controller sees it.
+// setLoan and setShare change an object as another client, and wait until the controller sees it.
 func (w *world) setLoan(t *testing.T, l *v1alpha1.Loan) {
 	t.Helper()
 	w.set(t, gvrLoans, l, func(version string) sight { return w.loans.sees("", l.Name, l.UID, version) })

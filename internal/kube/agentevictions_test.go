@@ -10,7 +10,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What an agent wrote on its node's share counts in the pool that the node is at home in, and in no other.
+// The agent's entry on its node's share counts in the pool that the node is at home in, and in no other.
 func TestAgentEvictionsCountInTheirPool(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
 	share := newShareFacts(&v1alpha1.NodeShare{Status: v1alpha1.NodeShareStatus{Evictions: []v1alpha1.AgentEviction{{Owner: "shop/Job/x", Rule: "MemoryLow", Time: at}}}}).share

@@ -224,7 +224,7 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// The lease takes one call in two seconds; events are told apart and thinned out before they are sent.
+// The lease takes one call in two seconds; events are distinguished and thinned out before they are sent.
 const (
 	sideQPS   = 20
 	sideBurst = 100

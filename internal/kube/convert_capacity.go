@@ -267,7 +267,8 @@ func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 		p := &a.Spec.Parcels[i]
 		out := facts.Parcel(p)
 		for j := range a.Status.Parcels {
-			// Reports are matched by the loan's UID: a loan of the same name that was begun anew has another, and its epoch starts over.
+			// Reports are matched by the loan's UID: a loan of the same name that was begun again has another, and its
+			// epoch starts over.
 			if r := &a.Status.Parcels[j]; r.LoanUID == p.LoanUID {
 				out.Clean, out.CleanEpoch, out.CleanAt = r.Clean, facts.Epoch(r.Epoch), timeOf(r.Time)
 			}

@@ -45,8 +45,8 @@ func (c *Cluster) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object
 	}
 }
 
-// tellDoubts names what our own objects say and no leader can have written, once when it begins or changes.
-func (c *Cluster) tellDoubts(leader int64) {
+// reportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
+func (c *Cluster) reportDoubts(leader int64) {
 	for _, o := range c.services.all() {
 		c.doubtLeader(reference("ElasticService", &o.header), o.api.Status.LeaderEpoch, leader)
 	}
@@ -102,8 +102,8 @@ type dated struct {
 	doubt
 }
 
-// tellDated names the times that the snapshot did not believe, once when they begin or change.
-func (c *Cluster) tellDated() {
+// reportDated names the times that the snapshot did not believe, once when they begin or change.
+func (c *Cluster) reportDated() {
 	c.mu.Lock()
 	list := c.dated
 	c.mu.Unlock()

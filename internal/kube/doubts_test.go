@@ -51,9 +51,9 @@ func TestTimesThatLieAhead(t *testing.T) {
 		}
 		events := record.NewFakeRecorder(100)
 		w.events = events
-		w.tellDated()
+		w.reportDated()
 		first := len(events.Events)
-		w.tellDated()
+		w.reportDated()
 		want := 0
 		if !c.past {
 			want += 3

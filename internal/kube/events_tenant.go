@@ -13,21 +13,21 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// foretold is what was told of one day: that a tenant will be short then, or that a promise to it cannot be kept.
+// foretold is the report for one day: that a tenant will be short then, or that a promise to it cannot be kept.
 type foretold struct {
 	kind   string
 	tenant fleet.TenantID
 	day    string
 }
 
-// tellsDay reports whether what lacks on a day is to be told: the first time, and again when it has come to more than twice what was told. The
-// day is what is told anew, since the hour moves with the steps of the look ahead, and the amount all the time.
-func (r *reporter) tellsDay(what foretold, by fleet.Resources) bool {
-	told, ok := r.foretold[what]
-	if ok && by.Fits(told.Times(2)) {
+// reportsDay says whether to report the lack of a day: the first time, and again at more than twice the reported
+// amount. The event names the day, since the hour moves with the steps of the look ahead, and the amount all the time.
+func (r *reporter) reportsDay(what foretold, by fleet.Resources) bool {
+	known, ok := r.foretold[what]
+	if ok && by.Fits(known.Times(2)) {
 		return false
 	}
-	r.foretold[what] = told.Max(by)
+	r.foretold[what] = known.Max(by)
 	return true
 }
 
@@ -45,9 +45,9 @@ func byDay[T any](list []T, from func(*T) time.Time) (out [][]T) {
 	return out
 }
 
-// tellTenants says what a tenant must know, once when it begins: a shortage and a promise that cannot be kept on the day that they are
+// reportTenants says what a tenant must know, once when it begins: a shortage and a promise that cannot be kept on the day that they are
 // seen, however far ahead and whatever comes before them; what is to be given back by when, to its jobs too; and its bursts.
-func (c *Cluster) tellTenants(r *loop.Report) {
+func (c *Cluster) reportTenants(r *loop.Report) {
 	d := &r.Plan.Division
 	tenancy := quota.TenancyOf(r.Snapshot.Tenants)
 	today := dayOf(r.Snapshot.At)
@@ -64,7 +64,7 @@ func (c *Cluster) tellTenants(r *loop.Report) {
 			for i := range list {
 				by = by.Max(list[i].By)
 			}
-			if c.reporter.tellsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
+			if c.reporter.reportsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
 				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventShort, shortText(list))
 			}
 		}
@@ -73,17 +73,17 @@ func (c *Cluster) tellTenants(r *loop.Report) {
 			for i := range list {
 				by = by.Max(list[i].Promised.Sub(list[i].Kept))
 			}
-			if c.reporter.tellsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
+			if c.reporter.reportsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
 				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventOversold, oversoldText(list))
 			}
 		}
 		if x := d.Share(t.ID); x != nil {
-			c.tellShare(r, t, x, ref, tenancy)
+			c.reportShare(r, t, x, ref, tenancy)
 		}
 	}
 }
 
-func (c *Cluster) tellShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
+func (c *Cluster) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
 	since := ""
 	if !x.OverSince.IsZero() {
 		since = fmt.Sprint(x.OverSince.Unix())

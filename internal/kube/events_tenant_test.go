@@ -11,17 +11,17 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// What a tenant must know is told once: again when it is another day or another notice, and its jobs hear of what they give back.
+// A tenant's news is reported once, and again for another day or another notice. Its jobs hear of what they give back.
 func TestTenantEvents(t *testing.T) {
 	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "train")}
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "train"}}
 	r := newReported(t, append(shop(), q, elasticJob("bert"), namespaceOf("train", map[string]string{"team": "train"}))...)
-	r.cycle(t, nil) // what is wrong with the job itself is told here
+	r.cycle(t, nil) // faults of the job itself are reported here
 	friday := t0.Add(72 * time.Hour)
-	change := func(short, told time.Time, by int64) func(*loop.Report) {
+	change := func(short, since time.Time, by int64) func(*loop.Report) {
 		return func(rep *loop.Report) {
 			d := &rep.Plan.Division
-			d.Shares = []quota.Share{{Tenant: "train", OverOffline: fleet.Resources{CPU: fleet.MilliCPU(by)}, OverSince: told, Deadline: told.Add(10 * time.Minute),
+			d.Shares = []quota.Share{{Tenant: "train", OverOffline: fleet.Resources{CPU: fleet.MilliCPU(by)}, OverSince: since, Deadline: since.Add(10 * time.Minute),
 				Bursting: true, BurstSince: t0}}
 			d.Short = []quota.Short{{Tenant: "train", From: short, By: fleet.Resources{CPU: fleet.MilliCPU(by)}, Why: "a window opens"}}
 			d.Oversold = []quota.Oversold{{Tenant: "train", From: friday, Why: "too much"}}

@@ -95,7 +95,8 @@ func (e *evictionError) Error() string {
 
 func (e *evictionError) Unwrap() error { return e.err }
 
-// howEvicted tells an eviction that the API server refused, by which no pod ends, from one of which no answer is known.
+// howEvicted distinguishes an eviction that the API server refused, by which no pod ends, from one without a known
+// answer.
 func howEvicted(e *evictionError) protocol.Answered {
 	if e.definite {
 		return protocol.Denied

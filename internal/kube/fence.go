@@ -34,8 +34,9 @@ func (e *FencedError) Error() string {
 	return "kube: write refused, nothing was sent: " + e.Reason + "; the present leader plans it again"
 }
 
-// instant is one moment on both clocks of the machine. The monotonic clock goes on while the process is stopped by a signal and stands
-// while the machine is suspended; the wall clock goes on in both and is set by operators. Neither alone tells how old a lease is.
+// instant is one moment on both clocks of the machine. The monotonic clock goes on while the process is stopped by a
+// signal and stands while the machine is suspended; the wall clock goes on in both and is set by operators. Neither
+// alone shows how old a lease is.
 type instant struct {
 	wall time.Time
 	mono time.Duration
@@ -262,7 +263,7 @@ func (b *lastingBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// fencedLock tells the fence what the election learns of the lease.
+// fencedLock passes to the fence what the election learns of the lease.
 type fencedLock struct {
 	resourcelock.Interface
 	f *fence

@@ -31,8 +31,8 @@ type clocks struct{ at instant }
 
 func (c *clocks) now() instant { return c.at }
 
-// pass lets time go by: a process that is stopped sees both clocks move, a machine that is suspended the wall clock alone, and a clock that is
-// set back the monotonic one alone.
+// pass lets time pass: a process that is stopped sees both clocks move, a machine that is suspended the wall clock
+// alone, and a clock that is set back the monotonic one alone.
 func (c *clocks) pass(wall, mono time.Duration) {
 	c.at.wall, c.at.mono = c.at.wall.Add(wall), c.at.mono+mono
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// What stands between a plan and a write that rests on facts which are no more: each test fails without its guard.
+// Guards between a plan and a write that depends on outdated facts: each test fails without its guard.
 
 // meanwhile carries a plan out while something happens after its facts were read and before its moves: in a scale-in that comes first.
 func (w *world) meanwhile(t *testing.T, p planner.Plan, happens func()) []loop.Result {
@@ -88,7 +88,7 @@ func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
 			t.Errorf("%s changed: deadline written: %v", name, written)
 		}
 	}
-	// The second parcel of a machine starts from the first one's write: that is no change of somebody else.
+	// The second parcel of a machine starts from the first one's write: that is no change of another client.
 	w := newWorld(t, lending(nodeShare("n1", "l-old", "batch", "", 1, true, 9))...)
 	if rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0), beginOn("l-b", 1)}}); rs[0].Outcome != loop.Done || rs[1].Outcome != loop.Done {
 		t.Errorf("%+v", rs)
@@ -183,7 +183,8 @@ func opened(t *testing.T, change func(*corev1.Node)) (*world, planner.Mark) {
 	return w, planner.Mark{Node: "n1", ID: fleet.NodeID(n.UID), Want: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}}
 }
 
-// Marks that let pods land rest on the share as the API server has it, since a newer leader may have recalled what this one opens.
+// Marks that let pods land depend on the share as the API server has it, since a newer leader may have recalled what
+// this one opens.
 func TestTheLockIsAskedBeforeAMachineIsOpened(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string // of the share at the API server; empty: it is gone
@@ -275,7 +276,7 @@ func TestAnAgentLivesByRenewals(t *testing.T) {
 	}
 }
 
-// A list that is read anew brings the Lease of a dead agent again: that is no sign of life.
+// A list that is read again brings the Lease of a dead agent again: that is no sign of life.
 func TestAListIsNoSignOfLife(t *testing.T) {
 	agents, renewed := newAgents(), time.Now()
 	first := agents.see(agentOf(renewed, 10))

@@ -28,7 +28,8 @@ import (
 
 const ourNamespace = "springtide-system"
 
-// t0 is the present of the tests; the API server of the tests stamps an hour ahead of it, as a wall clock beside a virtual one.
+// t0 is the present of the tests; the API server of the tests stamps an hour ahead of it, as a wall clock next to a
+// virtual one.
 var t0 = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 const skew = time.Hour
@@ -70,8 +71,8 @@ func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 	return newWorldServing(t, o, nil, objects...)
 }
 
-// newWorldServing is newWorldWith with kinds of the typed client that not every API server has, by group and version. What the fake serves is set before anything
-// asks for it: it has no lock.
+// newWorldServing is newWorldWith with kinds of the typed client that not every API server has, by group and version.
+// The fake's kinds are set before anything asks for it: it has no lock.
 func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIResource, objects ...metav1.Object) *world {
 	t.Helper()
 	core, ours := sortOut(t, objects)
@@ -195,7 +196,7 @@ func (w *world) snapshot(t testing.TB) *fleet.Snapshot {
 	return s
 }
 
-// objectMeta is the metadata of an object that was made an hour ago, with a UID that is told by its kind and name.
+// objectMeta is the metadata of an object that was made an hour ago, with a UID made of its kind and name.
 func objectMeta(kind, namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uidOf(kind, name), ResourceVersion: "100", CreationTimestamp: apiStamp(time.Hour)}
 }

@@ -33,7 +33,7 @@ func newImageSet(list []corev1.ContainerImage) imageSet {
 	return s
 }
 
-// has tells whether the machine has an image, where that can be told.
+// has says whether the machine has an image, where that is known.
 func (s *imageSet) has(image string) (present, known bool) {
 	for _, name := range imageNames(image) {
 		if _, ok := slices.BinarySearch(s.names, imageHash(name)); ok {
@@ -101,7 +101,7 @@ func (b *imageBook) note(before, after *podFacts, nodes *mirror[*nodeFacts]) {
 	}
 }
 
-// of tells what is known of one pod.
+// of returns what is known of one pod.
 func (b *imageBook) of(f *podFacts) fleet.Known[bool] {
 	b.mu.Lock()
 	defer b.mu.Unlock()

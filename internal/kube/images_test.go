@@ -38,7 +38,7 @@ func TestImageSet(t *testing.T) {
 	}
 }
 
-// What counts is the list of the moment in which the pod is bound; a pod that was bound before is not judged.
+// The list of the moment counts in which the pod is bound; a pod that was bound before is not judged.
 func TestImagesAreJudgedWhenAPodIsBound(t *testing.T) {
 	n := node("n1", inWeb)
 	n.Status.Images = []corev1.ContainerImage{{Names: []string{"reg.example/cart:2"}}}

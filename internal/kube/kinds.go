@@ -14,8 +14,9 @@ const (
 	// kindsEvery is how often the cluster is asked whether a kind that a job names has been installed, or removed. Operators are
 	// installed by hand; within a minute is soon enough, and it costs one small call for each kind that is in use.
 	kindsEvery = 30 * time.Second
-	// firstRead bounds the wait for the first read of optional kinds at the start: a right that is missing on one of them must not keep
-	// everything else down. What was not read in time is refused as unread, never taken for absent.
+	// firstRead bounds the wait for the first read of optional kinds at the start: a right that is missing on one of
+	// them must not keep everything else down. A kind that was not read in time is refused as unread, never taken for
+	// absent.
 	firstRead = 10 * time.Second
 )
 
@@ -24,8 +25,8 @@ type kindName struct{ apiVersion, kind string }
 
 func nameOfKind(ref *v1alpha1.TargetRef) kindName { return kindName{ref.APIVersion, ref.Kind} }
 
-// kinds are the workloads of other operators. A kind is watched while an ElasticJob names it and the cluster has it: nobody else's
-// objects are read, and an operator that is not installed is not missed.
+// kinds are the workloads of other operators. A kind is watched while an ElasticJob names it and the cluster has it:
+// objects of other kinds are not read, and an operator that is not installed is not missed.
 type kinds struct {
 	mu      sync.Mutex
 	watched map[kindName]*watchedKind

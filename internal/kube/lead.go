@@ -140,9 +140,9 @@ func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch i
 // nextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
 // its leaders may have reached (which is zero in a new cluster). A Lease that was deleted counts from zero again, and the objects remember.
 //
-// The objects asked are those that the leader and administrators alone write: loans, shares and pools, which the API server guards by
-// leaderEpoch too. The status of a service or a job may be written by its tenant, and one number there would be everybody's. What is beyond belief is
-// named and overwritten by the next write.
+// The objects asked are those that the leader and administrators alone write: loans, shares and pools, which the API
+// server guards by leaderEpoch too. The status of a service or a job may be written by its tenant, and one number there
+// would be everybody's. An implausible number is named and overwritten by the next write.
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
 func (c *Cluster) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership, error) {
@@ -237,8 +237,8 @@ func epochOn(u *unstructured.Unstructured) int64 {
 	return max(status, spec)
 }
 
-// release gives the Lease up if it is ours, so that a successor need not wait for it to run out. What fails here costs the successor
-// fifteen seconds.
+// release gives the Lease up if it is ours, so that a successor need not wait for it to run out. A failure here costs
+// the successor fifteen seconds.
 func (c *Cluster) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lease.retry)
 	defer cancel()
@@ -247,8 +247,8 @@ func (c *Cluster) release(ctx context.Context) {
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.o.Identity {
 		return
 	}
-	nobody, second := "", int32(1)
-	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &nobody, &second
+	none, second := "", int32(1)
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &none, &second
 	if _, err := leases.Update(ctx, lease, updateOptions()); err != nil {
 		c.o.Log.Warn("the lease was not released", "err", err)
 	}

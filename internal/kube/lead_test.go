@@ -143,7 +143,7 @@ func TestLeadPassesTheWorksErrorOn(t *testing.T) {
 	}
 }
 
-func TestLeadStandsByUntilToldToStop(t *testing.T) {
+func TestLeadStandsByUntilStopped(t *testing.T) {
 	w := newWorld(t, leaderLease("somebody else", 3))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -168,7 +168,8 @@ func TestLeadLost(t *testing.T) {
 	release := make(chan struct{})
 	exits := 0
 	w.o.Exit = func(code int) {
-		// The last moment before the process ends: the work must have been told to stop by now, and not only when Lead returns.
+		// The last moment before the process ends: the work must have been stopped by now, and not only when Lead
+		// returns.
 		if work := <-working; work.Err() == nil {
 			t.Error("the work's context outlived the lease")
 		}
@@ -198,7 +199,7 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 	for name, prepare := range map[string]func(w *world) (seen func()){
 		// The election sees it first: what it reads names another holder, its own renewals fail.
 		"by the election": func(w *world) func() {
-			var taken atomic.Bool // reactors must stand before the election runs beside them
+			var taken atomic.Bool // reactors must stand before the election runs next to them
 			w.core.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return taken.Load(), nil, conflictOn("leases")
 			})

@@ -12,8 +12,8 @@ import (
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
-// setLedger writes the disruption ledger into the status of a pool, with the resourceVersion that it rests on, so that every actor and every
-// leader sees one count.
+// setLedger writes the disruption ledger into the status of a pool, with the resourceVersion that it depends on, so
+// that every actor and every leader sees one count.
 func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.SetLedger) (written, error) {
 	name := w.Object.Name
 	a.mu.Lock()

@@ -15,7 +15,8 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// charged are the three kinds of what is taken of others beside evictions, each with the write that follows the ledger's.
+// charged are the three kinds of what is taken of others next to evictions, each with the write that follows the
+// ledger's.
 func charged(due bool) map[string]struct {
 	plan  planner.Plan
 	owner string
@@ -62,7 +63,7 @@ func wideBudget(p *v1alpha1.CapacityPool) {
 	p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: ptr(int32(100)), FleetPercent: ptr(int32(100))}
 }
 
-// Whoever takes pods for others is written into the ledger before the act, and waits while it is spent.
+// An action that takes pods for others is written into the ledger before the act, and waits while the ledger is spent.
 func TestTheLedgerStandsBeforeEachAct(t *testing.T) {
 	at := metav1.NewTime(t0)
 	for name, c := range charged(false) {
@@ -95,7 +96,7 @@ func spentWeb(p *v1alpha1.CapacityPool) {
 	p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: ourTime(20 * time.Second), Evictions: 2, Recalls: 5, SpanStart: ourTime(20 * time.Second)}
 }
 
-// What is due to others is counted beside it, and waits for nothing.
+// Pods that are due to others are counted next to it, and waits for nothing.
 func TestWhatIsDueWaitsForNoLedger(t *testing.T) {
 	for name, c := range charged(true) {
 		w := newWorld(t, shopAndTrain(spentWeb)...)
@@ -110,7 +111,8 @@ func TestWhatIsDueWaitsForNoLedger(t *testing.T) {
 	}
 }
 
-// What a later stage of a plan takes is counted on top of what the stages before it wrote, whether the watches have brought that or not.
+// Pods that a later stage of a plan takes are counted on top of what the stages before it wrote, whether the watches
+// have brought that or not.
 func TestStagesShareTheLedger(t *testing.T) {
 	one := charged(false)
 	plan := planner.Plan{Lowers: one["scale"].plan.Lowers, Jobs: one["job"].plan.Jobs}

@@ -22,7 +22,8 @@ func requestsOf(p *corev1.Pod) fleet.Resources {
 	return facts.Resources(facts.RequestsOf(p)).OnePod()
 }
 
-// cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has. What starts before them has ended.
+// cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has.
+// Init containers have ended.
 func cpuLimit(spec *corev1.PodSpec) fleet.MilliCPU {
 	all := spec.Containers
 	for i := range spec.InitContainers {

@@ -16,7 +16,7 @@ import (
 	"github.com/springtide/springtide/scheduler/rules"
 )
 
-// Annotations by which autoscalers are told to leave a node alone.
+// Annotations by which autoscalers are asked to leave a node alone.
 const (
 	annotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 	annotationDoNotDisrupt      = "karpenter.sh/do-not-disrupt"
@@ -148,8 +148,8 @@ type leaseFacts struct {
 	seen time.Time
 }
 
-// agents remembers the newest renewal of each Lease. A watch that has to list anew brings every Lease again, and those of dead agents were not
-// renewed by that.
+// agents remembers the newest renewal of each Lease. A watch that has to list again brings every Lease again, and those
+// of dead agents were not renewed by that.
 type agents struct {
 	mu   sync.Mutex
 	last map[types.UID]*leaseFacts

@@ -70,7 +70,7 @@ type own[A, F any] struct {
 	unreadable error
 }
 
-// newOwn makes the conversion of one of our kinds: decode, then reckon the facts.
+// newOwn makes the conversion of one of our kinds: decode, then compute the facts.
 func newOwn[A, F any](gvr schema.GroupVersionResource, facts func(*A) F) func(*unstructured.Unstructured) *own[A, F] {
 	return func(u *unstructured.Unstructured) *own[A, F] {
 		o := &own[A, F]{header: headerOf(u), api: new(A)}

@@ -38,7 +38,7 @@ type fault struct {
 type adapted struct {
 	file, part string
 	low        int32    // the member's minimum; the maximum is 8
-	size       []string // the field that holds the size, in its carrier; nil where nobody may write it
+	size       []string // the field that holds the size, in its carrier; nil where it must not be written
 	blocked    string   // the reason for which no workload of this kind is ever lent to
 	labels     map[string]string
 	faults     []fault
@@ -120,9 +120,9 @@ func argv(s string) []any {
 	return out
 }
 
-// TestPlaneAdapters leads a workload of every kind that an adapter knows through what a cluster does with it, on the operators' own
-// definitions and with the controller's own rights: it is read, refused with the setting that stands in the way, resized by its public
-// field, read again as its status moves on, and left alone where somebody else wrote.
+// TestPlaneAdapters leads a workload of every kind that an adapter knows through what a cluster does with it, on the
+// operators' own definitions and with the controller's own rights: it is read, refused with the setting that stands in
+// the way, resized by its public field, read again as its status moves on, and left alone where another client wrote.
 func TestPlaneAdapters(t *testing.T) {
 	p := newPlane(t)
 	lead(t, p)
@@ -340,8 +340,8 @@ func (p *plane) pod(t *testing.T, name string, labels map[string]string, owners 
 	return pod
 }
 
-// conflicts has somebody else write the size: our decision from the size before is stale, and theirs stays. The API server itself refuses
-// a patch whose ground has moved, whatever the caches say.
+// conflicts lets another client write the size: our decision from the size before is stale, and theirs stays. The API
+// server itself refuses a patch whose ground has moved, whatever the caches say.
 func (w *brought) conflicts(t *testing.T) {
 	t.Helper()
 	before := w.get(t)
@@ -427,8 +427,8 @@ func (w *brought) ends(t *testing.T) {
 	})
 }
 
-// TestPlaneLeavers: a RayCluster's own definition takes the names of those whom a smaller size is about.
-func TestPlaneLeavers(t *testing.T) {
+// TestPlaneVictims: a RayCluster's own definition takes the names of those whom a smaller size is about.
+func TestPlaneVictims(t *testing.T) {
 	p := newPlane(t)
 	ad := adapterFor(t, "raycluster")
 	p.define(t, ad)

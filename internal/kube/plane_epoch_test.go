@@ -231,17 +231,17 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.stampTarget(t, id, stampText(900_000, lease, made.UID))
-	anew := newPlane(t)
-	stop = anew.leadUntil(t)
+	renewed := newPlane(t)
+	stop = renewed.leadUntil(t)
 	defer stop()
-	if anew.leaseUID == lease || anew.epoch > 800_000 {
-		t.Fatalf("Lease %s, epoch %d: no new installation", anew.leaseUID, anew.epoch)
+	if renewed.leaseUID == lease || renewed.epoch > 800_000 {
+		t.Fatalf("Lease %s, epoch %d: no new installation", renewed.leaseUID, renewed.epoch)
 	}
-	if r := anew.scale(t, svc); r.Outcome != loop.Done {
+	if r := renewed.scale(t, svc); r.Outcome != loop.Done {
 		t.Errorf("after a new installation: %+v", r)
 	}
 	// Its stamp holds for its own Lease.
-	if w, ok := anew.deployments.get("default", id); !ok || w.leader != (leaderStamp{anew.epoch, anew.leaseUID}) {
+	if w, ok := renewed.deployments.get("default", id); !ok || w.leader != (leaderStamp{renewed.epoch, renewed.leaseUID}) {
 		t.Errorf("the target carries %+v", w.leader)
 	}
 }

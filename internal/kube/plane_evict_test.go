@@ -130,7 +130,7 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 		}
 	}
 	p.guard(t, id)
-	// A policy that lets nobody evict one pod.
+	// A policy that forbids the eviction of one pod.
 	kept := "by-policy-" + id
 	if _, err := p.core.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: kept},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{

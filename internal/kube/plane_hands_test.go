@@ -116,8 +116,8 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 					t.Errorf("marks %+v", n.Marks)
 				}
 			}
-			if told := slices.ContainsFunc(plan.Strays, func(x planner.Stray) bool { return x.ID == m.ID }); told != c.adopted {
-				t.Errorf("told: %v", told)
+			if adopted := slices.ContainsFunc(plan.Strays, func(x planner.Stray) bool { return x.ID == m.ID }); adopted != c.adopted {
+				t.Errorf("adopted: %v", adopted)
 			}
 			if c.phase != fleet.Lent {
 				return

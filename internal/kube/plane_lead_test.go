@@ -29,8 +29,9 @@ const oldLeader = "SPRINGTIDE_TEST_OLD_LEADER"
 // writtenBy is an annotation that the controller's account may write, and does not.
 const writtenBy = "springtide.dev/test-written-by"
 
-// TestPlaneWokenLeader stops the process of a leader by a signal, lets another leader take over, and wakes the first, which has writes to do
-// that rest on nothing: none arrives. The new leader has stamped what moves before its work began.
+// TestPlaneWokenLeader stops the process of a leader by a signal, lets another leader take over, and wakes the first,
+// which has writes to do that depend on nothing: none arrives. The new leader has stamped what moves before its work
+// began.
 func TestPlaneWokenLeader(t *testing.T) {
 	p := newPlane(t)
 	ctx, id := t.Context(), "woken-"+rand.String(5)
@@ -181,7 +182,7 @@ func TestOldLeaderProcess(t *testing.T) {
 		if !bufio.NewScanner(os.Stdin).Scan() {
 			return context.Cause(ctx)
 		}
-		// What the work does in spite of a context that ended.
+		// The work's writes in spite of a context that ended.
 		passed, tries := 0, 0
 		for ; tries < 100 || ctx.Err() == nil; tries++ {
 			if write(context.WithoutCancel(ctx), "late") == nil {

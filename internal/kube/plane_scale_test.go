@@ -92,18 +92,18 @@ func TestPlaneScale(t *testing.T) {
 	svc := p.app(t, id, 5, "Scale")
 	s := p.snapshot(t).Service(svc)
 	// The pods that leave are the last two by name; without their cost the ReplicaSet would choose by age and spread.
-	var leavers []planner.PodRef
+	var victims []planner.PodRef
 	for _, pod := range s.Pods[3:] {
-		leavers = append(leavers, planner.PodRef{Name: pod.Name, ID: pod.ID})
+		victims = append(victims, planner.PodRef{Name: pod.Name, ID: pod.ID})
 	}
-	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 5, To: 3, Version: s.Version, Leavers: leavers}
+	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 5, To: 3, Version: s.Version, Leavers: victims}
 	p.must(t, planner.Plan{Lowers: []planner.Scale{lower}})
 	if got := p.snapshot(t).Service(svc).Desired.Value; got != 3 {
 		t.Fatalf("the next snapshot says %d replicas", got)
 	}
-	until(t, "the leavers to leave", func() bool {
+	until(t, "the victims to leave", func() bool {
 		now := p.snapshot(t)
-		for _, l := range leavers {
+		for _, l := range victims {
 			if pod := find(now, l.ID); pod != nil && !pod.Deleting {
 				return false
 			}
@@ -112,7 +112,7 @@ func TestPlaneScale(t *testing.T) {
 	})
 	for _, stays := range s.Pods[:3] {
 		if pod := find(p.snapshot(t), stays.ID); pod == nil || pod.Deleting {
-			t.Errorf("pod %s left in the place of a leaver", stays.Name)
+			t.Errorf("pod %s left in the place of a victim", stays.Name)
 		}
 	}
 	// The same plan again is stale: replicas are no longer those it started from.
@@ -120,7 +120,7 @@ func TestPlaneScale(t *testing.T) {
 		t.Fatalf("a scale from replicas that are no more: %+v", r.Results)
 	}
 
-	// Somebody else takes spec.replicas from us; it shows once we are known to have scaled.
+	// Another client takes spec.replicas from us; it shows once we are known to have scaled.
 	u, err := p.dyn.Resource(gvrServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestPlaneContested(t *testing.T) {
 			now := p.snapshot(t).Service(svc)
 			return now.ForeignWriter == "argocd-controller" && now.Takeovers.Count == round
 		})
-		// What was counted survives this process: it is in the status with the next report.
+		// The counts survive this process: it is in the status with the next report.
 		s = p.snapshot(t)
 		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
 			t.Fatal(err)

@@ -134,7 +134,7 @@ func (p *plane) applyAll(t *testing.T, manifest []byte) {
 	}
 }
 
-// putStatus writes a status in somebody else's name.
+// putStatus writes a status in another client's name.
 func (p *plane) putStatus(t *testing.T, gvr schema.GroupVersionResource, next metav1.Object) error {
 	t.Helper()
 	u, err := encode(gvr, next)
@@ -189,8 +189,8 @@ func (p *plane) snapshot(t *testing.T) *fleet.Snapshot {
 // lostRace is what the API server says to a write from a version that is no more.
 const lostRace = "the object has been modified"
 
-// must applies a plan of which everything must be done. A single action that lost a race with the API server's own controllers, twice
-// within the blink between its read and its write, is decided anew as the next cycle would.
+// must applies a plan of which everything must be done. A single action that lost a race with the API server's own
+// controllers, twice within the blink between its read and its write, is decided again as the next cycle would.
 func (p *plane) must(t *testing.T, plan planner.Plan) {
 	t.Helper()
 	r := p.apply(t, plan)
@@ -214,7 +214,7 @@ func (p *plane) apply(t *testing.T, plan planner.Plan) *loop.Receipt {
 	return &r
 }
 
-// TestPlaneLoan leads a machine through a whole loan, and a service through a scale-in with chosen leavers.
+// TestPlaneLoan leads a machine through a whole loan, and a service through a scale-in with chosen victims.
 func TestPlaneLoan(t *testing.T) {
 	p := newPlane(t)
 	lead(t, p)

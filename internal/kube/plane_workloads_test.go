@@ -71,7 +71,8 @@ func (p *plane) define(t *testing.T, ad adapter.Adapter) {
 		_, err := p.dyn.Resource(gvrDefinitions).Create(t.Context(), definition(t, files[0]), metav1.CreateOptions{})
 		return err
 	})
-	// Discovery tells of a new kind a moment after its objects can be listed; until then the controller would look again in half a minute.
+	// Discovery shows a new kind a moment after its objects can be listed; until then the controller would look again
+	// in half a minute.
 	until(t, gvr.Resource+" to be served", func() bool {
 		have, err := p.serves(gvr.GroupVersion().String())
 		_, listed := p.dyn.Resource(gvr).Namespace("default").List(t.Context(), metav1.ListOptions{})
@@ -133,7 +134,7 @@ func adapterFor(t *testing.T, file string) adapter.Adapter {
 	return ad
 }
 
-// TestPlaneUnknownKind: a kind that nobody adapts is refused at the door.
+// TestPlaneUnknownKind: a kind without an adapter is refused at the door.
 func TestPlaneUnknownKind(t *testing.T) {
 	p := newPlane(t)
 	bad := jobOn(readWorkload(t, "raycluster", "x"), "workers", 0, 8)

@@ -38,7 +38,7 @@ type podFacts struct {
 	host     string
 	restarts int32
 	devices  deviceAsks
-	// labels is a hash of the labels: it tells that budgets of others may select the pod.
+	// labels is a hash of the labels: a change means that budgets of others may select the pod.
 	labels uint64
 	// scheduler is who is to place the pod.
 	scheduler string
@@ -126,7 +126,8 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 		switch c.Type {
 		case corev1.PodReady:
 			f.pod.Ready = c.Status == corev1.ConditionTrue
-			// Of a pod that is not ready too: by this time one that lost its readiness is told from one that never had it.
+			// Of a pod that is not ready too: by this time the planner distinguishes a pod that lost its readiness from
+			// one that never had it.
 			f.pod.ReadySince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
 		case corev1.PodScheduled:
 			if f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.pod.Unschedulable {
@@ -140,8 +141,8 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 	}
 }
 
-// readAnnotations reads the mark of a leaver, notice, acknowledgement and heartbeat. What cannot be read counts as absent: a garbled acknowledgement must not
-// shorten a wait.
+// readAnnotations reads the mark of a victim, notice, acknowledgement and heartbeat. An unreadable value counts as
+// absent: a garbled acknowledgement must not shorten a wait.
 func (f *podFacts) readAnnotations(a map[string]string) {
 	if text, ok := a[v1alpha1.AnnotationNotice]; ok {
 		var n notice
@@ -161,7 +162,8 @@ func (f *podFacts) readAnnotations(a map[string]string) {
 	}
 }
 
-// hostOf is where other pods reach a pod. An address with colons is left out: in host:slots nobody could tell it from its slots.
+// hostOf is where other pods reach a pod. An address with colons is left out: in host:slots it could not be
+// distinguished from its slots.
 func hostOf(p *corev1.Pod) string {
 	switch {
 	case p.Spec.Hostname != "" && p.Spec.Subdomain != "":

@@ -19,10 +19,10 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 )
 
-// reporter remembers what was told, so that nothing is told twice.
+// reporter remembers what was reported, so that nothing is reported twice.
 type reporter struct {
-	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble told last, foretold the most
-	// that was told to lack on a day.
+	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble
+	// reported last, foretold the largest lack reported for a day.
 	written  map[string]lastWrite
 	said     map[string]string
 	foretold map[foretold]fleet.Resources
@@ -67,7 +67,7 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.o.ReportWithin))
 	defer cancel()
-	c.tell(r)
+	c.reportEvents(r)
 	c.publishHosts(ctx, r)
 	c.publishGroups(ctx, r)
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}

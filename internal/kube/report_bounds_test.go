@@ -34,7 +34,7 @@ func TestStatusWritesEndInTime(t *testing.T) {
 	}
 }
 
-// What of the statuses is not written when the time of all of them is over waits for the next cycle.
+// Statuses that are not written when the time of all of them is over wait for the next cycle.
 func TestAReportEndsInTime(t *testing.T) {
 	w := newWorldWith(t, Options{ReportWithin: time.Nanosecond}, service("cart"), pool("web", "Online", inWeb))
 	before := len(w.dyn.Actions())

@@ -163,7 +163,8 @@ func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
 	return &v1alpha1.RecallLead{NoticeSeconds: whole(l.Notice), DrainSeconds: whole(l.Drain), CleanSeconds: whole(l.Clean), StartupSeconds: whole(l.StartUp)}
 }
 
-// reasonFrozen in a pool's status outlives the leader that saw the freeze: the next one announces anew what ran out under it.
+// reasonFrozen in a pool's status outlives the leader that saw the freeze: the next one announces again what ran out
+// under it.
 const reasonFrozen = "Frozen"
 
 func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, silent int) {

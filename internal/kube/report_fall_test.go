@@ -40,9 +40,9 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 func TestReportAnUnconfirmedRise(t *testing.T) {
 	r := newReported(t, shop()...)
 	for i, c := range []struct {
-		hold   portrait.Hold
-		told   []string
-		reason string
+		hold    portrait.Hold
+		sources []string
+		reason  string
 	}{
 		{portrait.Hold{}, nil, ""},
 		{portrait.Hold{Since: t0.Add(-time.Hour), Top: 100}, nil, ""},
@@ -54,7 +54,7 @@ func TestReportAnUnconfirmedRise(t *testing.T) {
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Hold: c.hold}
 			for k := range rep.Plan.Targets {
-				rep.Plan.Targets[k].Unconfirmed = c.told
+				rep.Plan.Targets[k].Unconfirmed = c.sources
 			}
 		})
 		conditions := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions

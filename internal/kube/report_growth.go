@@ -28,8 +28,8 @@ const (
 	growthsAtOnce = 50
 )
 
-// onlineGrowth tells the agents that offer idle CPU how far the load of their online pods is forecast to grow. They measure what online uses now, and
-// what they offer then is still asked for when the tide has come in.
+// onlineGrowth reports to the agents that offer idle CPU how far the load of their online pods is forecast to grow.
+// They measure online's use of now, and their offer is still in use when the tide has come in.
 func (w *statusWriter) onlineGrowth(r *loop.Report) {
 	var ofService map[fleet.ServiceID]float64
 	var pods map[fleet.NodeID][]growing
@@ -60,8 +60,8 @@ func (w *statusWriter) onlineGrowth(r *loop.Report) {
 	}
 }
 
-// growths is by how much the load of one replica of each service may grow. What is to be scaled out takes its part of it. A service that is only observed,
-// or whose forecast is not trusted, is not in it.
+// growths is by how much the load of one replica of each service may grow. Planned replicas take their part of it. A
+// service that is only observed, or whose forecast is not trusted, is not in it.
 func growths(r *loop.Report) map[fleet.ServiceID]float64 {
 	out := map[fleet.ServiceID]float64{}
 	replicas := map[fleet.ServiceID]float64{}

@@ -24,15 +24,16 @@ import (
 // hostsSuffix makes the name of a job's ConfigMap.
 const hostsSuffix = "-hosts"
 
-// publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the plan: a list says
-// what is, and is due under a freeze too. What could not be written is told in an event, and tried again in the next cycle.
+// publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the
+// plan: a list says what is, and is due under a freeze too. A failed write is reported in an event, and tried again in
+// the next cycle.
 func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
-	told := map[fleet.UID]bool{}
+	leaving := map[fleet.UID]bool{}
 	done := outcomes(r.Receipt)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		if done[planner.KeyOf(n)].Outcome == loop.Done {
-			told[n.Pod.ID] = true
+			leaving[n.Pod.ID] = true
 		}
 	}
 	kept := map[types.UID]*ring{}
@@ -49,7 +50,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 		now := r.Snapshot.At
 		before := len(ring.leftOut(now))
 		ring.turn(now)
-		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, told, ring.unlisted))
+		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, leaving, ring.unlisted))
 		ref := reference("ElasticJob", &o.header)
 		if out := ring.leftOut(now); len(out) > before {
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventHostLeftOut, "%d members failed and are not listed for a while: %s", len(out), restingText(out))
@@ -94,13 +95,13 @@ func floorOf(o *ownJob, role string) int {
 	return 0
 }
 
-// hostsLag is how long members are off their list before their workload is told to do without them: a kubelet brings a ConfigMap into a
+// hostsLag is how long members are off their list before their workload shrinks: a kubelet brings a ConfigMap into a
 // mounted file within about a minute.
 const hostsLag = 90 * time.Second
 
-// unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has had the time to shrink by
-// it. Those that were told by a notice are off it already. The ring of a gang that is given up is broken: nobody is left to shrink it, and it would
-// have its members back before they are gone.
+// unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has
+// had the time to shrink by it. Members with a notice are off it already. The ring of a gang that is given up is
+// broken: no member is left to shrink it, and it would have its members back before they are gone.
 func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.jobs.get(n.Namespace, n.Name)
@@ -133,8 +134,9 @@ func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 	return nil
 }
 
-// ringMembers are the pods of one role, and of a launcher that works as they do. Who has a notice in force, was given one just now, or goes with a smaller size, is leaving.
-func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
+// ringMembers are the pods of one role, and of a launcher that works as they do. A member that has a notice in force,
+// was given one just now, or goes with a smaller size, is leaving.
+func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
 	job := s.Job(id)
@@ -148,7 +150,7 @@ func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, told ma
 			continue
 		}
 		out = append(out, ringMember{host: f.host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.restarts, ready: p.Ready,
-			leaving: p.Deleting || told[p.ID] || noticed(s, p) || !unlisted[p.Name.Name].IsZero()})
+			leaving: p.Deleting || leaving[p.ID] || noticed(s, p) || !unlisted[p.Name.Name].IsZero()})
 	}
 	return out
 }
@@ -162,7 +164,7 @@ func noticed(s *fleet.Snapshot, p *fleet.Pod) bool {
 // putHosts writes a list, unless it stands there already. A ConfigMap of that name that is not the job's is left alone.
 func (c *Cluster) putHosts(ctx context.Context, o *ownJob, r *ring, data map[string]string) error {
 	if now := c.o.Clock.Now(); r.published != data[keyHosts] || now.Sub(r.at) >= c.o.StatusEvery {
-		r.at = now // what stands there is looked at now and then, should somebody have deleted it
+		r.at = now // checked now and then, as a user might have deleted it
 	} else {
 		return nil
 	}

@@ -30,7 +30,7 @@ func gangStatus(g *planner.GangView) *v1alpha1.GangStatus {
 	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *stamp(g.Since), RetryTime: stamp(g.RetryAt), Tries: int32(g.Tries), Ran: g.Ran}
 }
 
-// gangFacts is what a status tells the next controller.
+// gangFacts is what a status hands to the next controller.
 func gangFacts(g *v1alpha1.GangStatus) fleet.Gang {
 	if g == nil {
 		return fleet.Gang{}
@@ -73,8 +73,8 @@ func gangCondition(c *conditions, g *planner.GangView) {
 	}
 }
 
-// tellGangs says once when a gang is given up: it holds nothing from then on, and its owner may have to mend it.
-func (c *Cluster) tellGangs(r *loop.Report) {
+// reportGangs says once when a gang is given up: it holds nothing from then on, and its owner may have to fix it.
+func (c *Cluster) reportGangs(r *loop.Report) {
 	for i := range r.Plan.Gangs {
 		g := &r.Plan.Gangs[i]
 		n := fleet.ParseName(string(g.Job))

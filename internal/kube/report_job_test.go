@@ -14,7 +14,8 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// How a gang stands is told once, and a new leader reads it back: neither a restart nor a new leader gives it more time.
+// A gang's state is reported once, and a new leader reads it back: neither a restart nor a new leader gives it more
+// time.
 func TestReportGang(t *testing.T) {
 	r := newReported(t, elasticJob("bert"), batchJob("bert", 4))
 	r.clock.now = t0

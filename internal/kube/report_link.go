@@ -61,8 +61,8 @@ func bottleneckText(l *planner.LinkView) string {
 	return fmt.Sprintf("link group %s can do no more than this service: %s", l.Group, l.Why)
 }
 
-// tellBottlenecks says once when a service begins to hold its link group back.
-func (c *Cluster) tellBottlenecks(r *loop.Report) {
+// reportBottlenecks says once when a service begins to hold its link group back.
+func (c *Cluster) reportBottlenecks(r *loop.Report) {
 	for i := range r.Plan.Links {
 		l := &r.Plan.Links[i]
 		if c.reporter.news("bottleneck "+l.Group, string(l.Bottleneck)) {

@@ -25,13 +25,13 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 	for _, o := range w.c.loans.all() {
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
 		loanConditions(c, &o.facts, r, w.now)
-		x, told := survivals[o.facts.ID]
-		told = told && o.facts.Phase == fleet.Lent
-		if !told && reflect.DeepEqual(c.list, o.api.Status.Conditions) {
+		x, estimated := survivals[o.facts.ID]
+		estimated = estimated && o.facts.Phase == fleet.Lent
+		if !estimated && reflect.DeepEqual(c.list, o.api.Status.Conditions) {
 			continue
 		}
 		next := *o.api
-		if told {
+		if estimated {
 			next.Status.ExpectedUntil, next.Status.Due = stamp(x.Until), stamp(x.Due)
 		}
 		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
@@ -80,7 +80,7 @@ func cleanLoan(c *conditions, l *fleet.Loan, n *fleet.Node) {
 	}
 }
 
-// noticedLoan says whether the borrower was told to leave.
+// noticedLoan says whether the borrower has a notice.
 func noticedLoan(c *conditions, l *fleet.Loan) {
 	const kind = v1alpha1.ConditionNoticed
 	switch {

@@ -47,8 +47,8 @@ type groupWritten struct {
 	at    time.Time
 }
 
-// publishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the job needs, which holds under a freeze
-// too. What could not be written is an event, and is tried again in the next cycle.
+// publishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the
+// job needs, which holds under a freeze too. A failed write is an event, and is tried again in the next cycle.
 func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 	g := &c.podGroups
 	now := c.o.Clock.Now()

@@ -15,7 +15,8 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// portraitStatus tells what was learned. The last failure to read the history stays until the next: what it cost is seen later.
+// portraitStatus shows what was learned. The last failure to read the history stays until the next: what it cost is
+// seen later.
 func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.PortraitStatus) *v1alpha1.PortraitStatus {
 	q := &p.Quality
 	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: percent(min(q.Score, 1)),
@@ -36,7 +37,7 @@ func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.Portrai
 
 func percent(share float64) int32 { return int32(math.Round(100 * min(max(share, 0), 100))) }
 
-// accuracyStatus sets what the forecasts promised beside what came.
+// accuracyStatus sets what the forecasts promised next to what came.
 func accuracyStatus(p *portrait.Portrait) []v1alpha1.ForecastAccuracy {
 	var out []v1alpha1.ForecastAccuracy
 	for _, a := range forecast.Accuracies(p) {

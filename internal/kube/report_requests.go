@@ -13,7 +13,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// recommendation tells what one replica should request. It is nil where nothing is known, or nothing shall be told.
+// recommendation is what one replica should request; nil where nothing is known, or the mode is Off.
 func (v *serviceView) recommendation(was *v1alpha1.RecommendationStatus) *v1alpha1.RecommendationStatus {
 	p, ok := v.r.Portraits[v.svc.ID]
 	if !ok || v.svc.RequestsMode == fleet.RequestsOff {
@@ -72,7 +72,7 @@ func withheldResizes(p *planner.Plan) map[fleet.ServiceID]string {
 	return withheldBy(p, planner.SubjectRequests)
 }
 
-func (c *Cluster) tellResizes(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Cluster) reportResizes(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Resizes {
 		z := &r.Plan.Resizes[i]
 		ref := c.serviceReference(z.Service)

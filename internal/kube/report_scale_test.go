@@ -75,8 +75,8 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 	}
 }
 
-// A scale by one replica to and fro shows within two hours, in one write. What moves by more, or with other news, shows at once; how much one step may
-// add or take is no news.
+// A scale by one replica to and fro shows within two hours, in one write. A larger change, or one with other news,
+// shows at once; how much one step may add or take is no news.
 func TestASmallScaleShowsWithinTwoHours(t *testing.T) {
 	const status = "update elasticservices/status cart"
 	r := newReported(t, shop()...)

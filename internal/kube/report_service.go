@@ -108,8 +108,8 @@ func (w *statusWriter) services(r *loop.Report) {
 	}
 }
 
-// settlesFor is how long the status waits for the pods of a scale to start or to leave. It is the step in which tides are reckoned, so that scales that follow each
-// other from step to step show together.
+// settlesFor is how long the status waits for the pods of a scale to start or to leave. It is the step in which tides
+// are computed, so that scales that follow each other from step to step show together.
 const settlesFor = 5 * time.Minute
 
 // settling reports whether the only news of a service are scales that can wait: one whose pods still start or leave, since one write then shows it and what
@@ -212,8 +212,8 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	return s
 }
 
-// tideStatus tells the highest and the lowest demand of the coming day in replicas; nothing is told while it is not known what a replica
-// carries.
+// tideStatus shows the highest and the lowest demand of the coming day in replicas; nothing while it is unknown what a
+// replica carries.
 func (v *serviceView) tideStatus(t *forecast.Tide) *v1alpha1.TideStatus {
 	s := &v1alpha1.TideStatus{Model: t.Model}
 	for _, d := range t.Days[:min(len(t.Days), v1alpha1.MaxLiftedDays)] {

@@ -35,7 +35,7 @@ const (
 // again.
 type freeSince struct {
 	epoch int64
-	at    map[agent.Errand]time.Time
+	at    map[agent.Handover]time.Time
 }
 
 // shareStatus writes the NodeShare status of machines without an agent, and records the agents of the others.
@@ -109,7 +109,7 @@ type unmanaged struct {
 func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 	c := w.c
 	if c.reporter.free.epoch != w.epoch {
-		c.reporter.free = freeSince{w.epoch, map[agent.Errand]time.Time{}}
+		c.reporter.free = freeSince{w.epoch, map[agent.Handover]time.Time{}}
 	}
 	free := c.reporter.free.at
 	waiting, fresh, err := c.waiting()
@@ -121,7 +121,7 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, liveReads)
 	defer cancel()
 	verdicts := map[*unmanaged]map[int]agent.Verdict{}
-	known := map[agent.Errand]bool{}
+	known := map[agent.Handover]bool{}
 	var over []*unmanaged // the margin of a parcel is over
 	for _, u := range waiting {
 		now := c.o.Clock.Now().UTC()
@@ -129,17 +129,17 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 		live := false
 		for i := range u.m.Node.Share.Parcels {
 			p := &u.m.Node.Share.Parcels[i]
-			errand := agent.ErrandOf(p)
-			known[errand] = true
-			v := u.m.Judge(p, free[errand], now, o)
-			if !v.Free.IsZero() && !live && (free[errand].IsZero() || v.Clean) {
+			handover := agent.HandoverOf(p)
+			known[handover] = true
+			v := u.m.Judge(p, free[handover], now, o)
+			if !v.Free.IsZero() && !live && (free[handover].IsZero() || v.Clean) {
 				if err := c.readLive(ctx, u); err != nil {
 					return err
 				}
 				live = true
 				// The margin begins after the marks were seen closed live, and no earlier.
 				now = c.o.Clock.Now().UTC()
-				v = u.m.Judge(p, free[errand], now, o)
+				v = u.m.Judge(p, free[handover], now, o)
 			}
 			if v.Clean && !p.IsClean(p.Epoch) {
 				over = append(over, u)
@@ -157,11 +157,11 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 		for _, u := range over {
 			for i := range u.m.Node.Share.Parcels {
 				p := &u.m.Node.Share.Parcels[i]
-				verdicts[u][i] = u.m.Judge(p, free[agent.ErrandOf(p)], c.o.Clock.Now().UTC(), o)
+				verdicts[u][i] = u.m.Judge(p, free[agent.HandoverOf(p)], c.o.Clock.Now().UTC(), o)
 			}
 		}
 	}
-	maps.DeleteFunc(free, func(e agent.Errand, _ time.Time) bool { return !known[e] })
+	maps.DeleteFunc(free, func(e agent.Handover, _ time.Time) bool { return !known[e] })
 	for _, u := range waiting {
 		w.reportUnmanaged(u, verdicts[u], free)
 	}
@@ -349,7 +349,7 @@ func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *Cluster
 }
 
 // reportUnmanaged queues the status of one machine where a reader would see a difference, and remembers since when its parcels are free.
-func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verdict, free map[agent.Errand]time.Time) {
+func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verdict, free map[agent.Handover]time.Time) {
 	next := *u.share.api
 	next.Status.Reporter, next.Status.ObservedGeneration, next.Status.Parcels = v1alpha1.ReporterController, next.Generation, nil
 	for i := range next.Spec.Parcels {
@@ -363,9 +363,9 @@ func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verd
 		if k < 0 || p.Next == "" {
 			continue
 		}
-		v, errand := verdicts[k], agent.ErrandOf(&u.m.Node.Share.Parcels[k])
-		if free[errand] = v.Free; v.Free.IsZero() || v.Clean {
-			delete(free, errand)
+		v, handover := verdicts[k], agent.HandoverOf(&u.m.Node.Share.Parcels[k])
+		if free[handover] = v.Free; v.Free.IsZero() || v.Clean {
+			delete(free, handover)
 		}
 		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Waits: string(v.Wait), Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
 		if v.Clean {

@@ -128,7 +128,8 @@ func TestABindThatIsNotSeenPreventsClean(t *testing.T) {
 	}
 }
 
-// What the API says now counts: marks that the watches show closed and that are open, and a kubelet that fell silent.
+// The API's present answer counts: marks that the watches show closed and that are open, and a kubelet that fell
+// silent.
 func TestCleanRestsOnLiveFacts(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Node)

@@ -14,8 +14,8 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// tenantGist is what of a tenant's status is worth a write of its own. The times are what deadlines and bursts are reckoned from, so that
-// they are written as soon as they change.
+// tenantGist is what of a tenant's status is worth a write of its own. The times are what deadlines and bursts are
+// computed from, so that they are written as soon as they change.
 type tenantGist struct {
 	Generation                  int64
 	Namespaces                  int32
@@ -33,7 +33,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 	if len(r.Snapshot.Tenants) == 0 {
 		return
 	}
-	// What is used is told of tenants that were not accepted, too: their pods run all the same.
+	// The use of tenants that were not accepted is reported, too: their pods run all the same.
 	tenants := slices.Clone(r.Snapshot.Tenants)
 	for i := range tenants {
 		tenants[i].Accepted = true
@@ -103,7 +103,7 @@ func debtsOf(list []v1alpha1.ParcelDebt) []fleet.ParcelDebt {
 	return out
 }
 
-// noticesOf reads what a tenant was told to give back.
+// noticesOf reads what a tenant must give back.
 func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
 	var out []fleet.QuotaNotice
 	for i := range list {

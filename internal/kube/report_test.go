@@ -126,8 +126,8 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// A service is told of pods that stayed though a scale-in was steered to them, once their marks are gone.
-func TestReportLeaversThatStayed(t *testing.T) {
+// A service's event names pods that stayed though a scale-in was steered to them, once their marks are gone.
+func TestReportVictimsThatStayed(t *testing.T) {
 	r := newReported(t, shop()...)
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		for name, passed := range map[string]bool{"cart-a": true, "cart-b": false, "cart-c": true} {
@@ -279,7 +279,7 @@ func TestReportServiceConditions(t *testing.T) {
 	}
 }
 
-// All that was learned is told; what is not known is left out.
+// The status shows all that was learned, and leaves out what is unknown.
 func TestReportPortrait(t *testing.T) {
 	r := newReported(t, shop()...)
 	p := portrait.Portrait{Signal: portrait.Requests, Step: 5 * time.Minute, Noise: 0.123,
@@ -312,7 +312,7 @@ func TestReportPortrait(t *testing.T) {
 	}
 }
 
-// What was written of an object that is gone is forgotten.
+// Records of an object that is gone are forgotten.
 func TestReportForgetsWhatIsGone(t *testing.T) {
 	r := newReported(t, pool("web", "Online", inWeb))
 	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.now.Add(-2*r.o.StatusEvery - time.Second)}
@@ -325,7 +325,7 @@ func TestReportForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// What an operator asks of a loan, through its life.
+// An operator's questions about a loan, through its life.
 func TestReportLoanConditions(t *testing.T) {
 	l := loan("l", "n1", "Emptying", 1, 0)
 	share := nodeShare("n1", "l", "web", "batch", 1, false, 0)
@@ -512,7 +512,7 @@ func TestStandingRefusalStaysReported(t *testing.T) {
 	}
 }
 
-// What a borrower is told of the time it has is written when the plan tells it anew, and goes with the notice.
+// A borrower's estimate of its time is written when the plan changes it, and goes with the notice.
 func TestReportExpectedUntil(t *testing.T) {
 	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), loan("l", "n1", "Lent", 1, 0), nodeShare("n1", "l", "batch", "", 1, false, 0))
 	until := t0.Add(3 * time.Hour)
@@ -539,7 +539,7 @@ func TestReportExpectedUntil(t *testing.T) {
 	}
 }
 
-// What online borrows from offline is no recall: its notice is in Emptying, and staying longer is shown as an overrun.
+// Online's borrowing from offline is no recall: its notice is in Emptying, and staying longer is shown as an overrun.
 func TestReportBorrowed(t *testing.T) {
 	l := loan("l", "n1", "Emptying", 1, 0)
 	l.Spec.From, l.Spec.To = "batch", "web"
@@ -586,7 +586,7 @@ func TestReportSaysTroublesOnce(t *testing.T) {
 	}
 }
 
-// Both turns of the skill are told once, and the condition has the figures.
+// Both turns of the skill are reported once, and the condition has the figures.
 func TestReportSkill(t *testing.T) {
 	r := newReported(t, shop()...)
 	p := portrait.Portrait{Step: 5 * time.Minute, Record: portrait.Record{Horizons: []portrait.Horizon{{Ahead: time.Hour, Judged: 700, Miss: 0.05, Covered: 0.89,
@@ -643,7 +643,7 @@ func TestReportLoansAndJobs(t *testing.T) {
 	})
 	want := []string{
 		"Normal Return machine n1 is Returned at epoch 3: clean",
-		"Normal CheckpointNotice loan l calls this pod's room home: save the work by 12:01:00 UTC, then acknowledge epoch 3",
+		"Normal CheckpointNotice loan l is recalled: save work by 12:01:00 UTC, then acknowledge epoch 3",
 		"Normal Recalled n1 goes home",
 	}
 	if diff := cmp.Diff(want, events); diff != "" {
@@ -779,7 +779,7 @@ func TestReportTenant(t *testing.T) {
 	}
 }
 
-// Each stretch is told, and where one is worst after its beginning.
+// Each stretch is reported, and where one is worst after its beginning.
 func TestStretchText(t *testing.T) {
 	day := time.Date(2026, 3, 2, 19, 0, 0, 0, time.UTC)
 	got := shortText([]quota.Short{{From: day, Until: day.Add(time.Hour), Worst: day, By: fleet.Resources{CPU: 5000}, Why: "a"},
@@ -791,7 +791,8 @@ func TestStretchText(t *testing.T) {
 	}
 }
 
-// What a tenant was told is read back from its status, so that neither a restart nor a new leader moves a deadline or lets a burst begin anew.
+// A tenant's notices are read back from its status, so that neither a restart nor a new leader moves a deadline or lets
+// a burst begin again.
 func TestTenantMemory(t *testing.T) {
 	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "shop")}
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "shop"}}

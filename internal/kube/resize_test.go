@@ -72,7 +72,7 @@ func TestApplyResizesPodsInPlace(t *testing.T) {
 	}
 }
 
-// What changed since the plan keeps requests as they are.
+// A change since the plan keeps requests as they are.
 func TestResizeStopsAtTheDoor(t *testing.T) {
 	vpa := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
 		"metadata": map[string]any{"namespace": "shop", "name": "cart-vpa", "uid": "v"},
@@ -162,7 +162,7 @@ func TestReportRecommendation(t *testing.T) {
 	if len(events) == 0 || events[0] != want {
 		t.Errorf("events %q, want %q", events, want)
 	}
-	// What is held back says by what, and the time of the last change stays and is read back.
+	// A resize that is held back says by what, and the time of the last change stays and is read back.
 	r.clock.now = t0.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p

@@ -12,12 +12,12 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// maxCooldowns is how often a cool-down doubles at most times over: a machine that is broken costs a try every sixteen cool-downs, and one
-// that was mended is back within as many.
+// maxCooldowns is how often a cool-down doubles at most times over: a machine that is broken costs a try every sixteen
+// cool-downs, and one that was fixed is back within as many.
 const maxCooldowns = 16
 
-// ring is the memory of one job's host list: who failed, how often, and until when it is left out. A member is known by its host, under
-// which an operator makes a pod anew where the old one was.
+// ring is the memory of one job's host list: who failed, how often, and until when it is left out. A member is known by
+// its host, under which an operator makes a pod again where the old one was.
 type ring struct {
 	hosts map[string]*ringHost
 	// published is the list as it was written last.
@@ -44,11 +44,11 @@ type ringMember struct {
 	created    time.Time
 	restarts   int32
 	ready      bool
-	// leaving members were told to go, or are going: that they end is no failure.
+	// leaving members have a notice, or are going: their end is no failure.
 	leaving bool
 }
 
-// newRing takes up what a status says, so that a new leader lists nobody who failed a minute ago.
+// newRing takes up what a status says, so that a new leader does not list a member that failed a minute ago.
 func newRing(was *v1alpha1.HostListStatus) *ring {
 	r := &ring{hosts: map[string]*ringHost{}}
 	if was != nil {
@@ -70,10 +70,11 @@ func (r *ring) turn(now time.Time) {
 	maps.DeleteFunc(r.unlisted, func(_ string, since time.Time) bool { return now.Sub(since) >= 2*hostsLag })
 }
 
-// list looks at the members and returns the hosts that a ring should be made of, in the order in which they came: those who stay keep
-// their ranks. Who was told to leave goes off the list at once, while it still works: a ring that shrinks by its list loses nothing, one
-// that loses a member goes back to its last commit. The list is never cut below floor for a failure: Horovod gives up a job that stays
-// below its minimum for long, and a bad member may be better than none.
+// list looks at the members and returns the hosts that a ring should be made of, in the order in which they came: those
+// who stay keep their ranks. A member with a notice goes off the list at once, while it still works: a ring that
+// shrinks by its list loses nothing, one that loses a member goes back to its last commit. The list is never cut below
+// floor for a failure: Horovod gives up a job that stays below its minimum for long, and a bad member may be better
+// than none.
 func (r *ring) list(now time.Time, cooldown time.Duration, floor int, members []ringMember) []string {
 	seen := map[string]bool{}
 	var good, resting []ringMember
@@ -111,9 +112,9 @@ func (r *ring) list(now time.Time, cooldown time.Duration, floor int, members []
 	return out
 }
 
-// failed compares what is at a host with what was there last: a member that was ready and is not, whose container was started anew, or in
-// whose place another pod is though nobody told it to go. A member that was not ready had failed already, or never began. A host that was
-// empty in between says nothing: it was scaled in, and out again.
+// failed compares what is at a host with what was there last: a member that was ready and is not, whose container was
+// started again, or in whose place another pod is though it had no notice. A member that was not ready had failed
+// already, or never began. A host that was empty in between says nothing: it was scaled in, and out again.
 func (h *ringHost) failed(m *ringMember) bool {
 	return h.present && h.ready && !h.leaving && !m.leaving && (m.id != h.id || m.restarts > h.restarts || !m.ready)
 }
@@ -149,7 +150,8 @@ const (
 	keyScript = "discover_hosts.sh"
 )
 
-// hostData is the content of the ConfigMap: a file of lines host:slots, and a script that prints them, which asks nobody.
+// hostData is the content of the ConfigMap: a file of lines host:slots, and a script that prints them without a
+// request.
 func hostData(hosts []string, slots int32) map[string]string {
 	var lines, script strings.Builder
 	script.WriteString("#!/bin/sh\n")

@@ -103,8 +103,8 @@ func TestRingForgets(t *testing.T) {
 	}
 }
 
-// TestRingProperties: whatever happens, nobody is listed who leaves or is not ready, nobody twice, and never fewer than the minimum while
-// enough are there.
+// TestRingProperties: whatever happens, no member is listed that leaves or is not ready, none twice, and never fewer
+// than the minimum while enough are there.
 func TestRingProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, now := newRing(nil), t0
@@ -178,7 +178,7 @@ func (w *world) hostList(t *testing.T) map[string]string {
 	return m.Data
 }
 
-// TestHostList: a list in Horovod's convention, without those who were told to go from the cycle on that told them.
+// TestHostList: a list in Horovod's convention, without members with a notice, from the cycle of the notice on.
 func TestHostList(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
@@ -213,8 +213,8 @@ func TestHostList(t *testing.T) {
 	}
 }
 
-// TestHostListShrinks: who is to make room for others leaves the list first, and the size follows when the ring had the time to shrink by it. Who
-// had a notice is off the list already, and is not waited for.
+// TestHostListShrinks: a member that makes room for others leaves the list first, and the size follows when the ring
+// had the time to shrink by it. A member with a notice is off the list already, and is not waited for.
 func TestHostListShrinks(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
@@ -275,11 +275,11 @@ func TestHostListIsChargedOnce(t *testing.T) {
 	}
 }
 
-// TestHeldPlanUnlistsNobody: what the door holds back takes nobody off the list.
-func TestHeldPlanUnlistsNobody(t *testing.T) {
+// TestHeldPlanKeepsTheList: an action that the door holds back takes no member off the list.
+func TestHeldPlanKeepsTheList(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
-	w.lead(leadership{8, testLease}) // somebody else leads by now
+	w.lead(leadership{8, testLease}) // another controller leads by now
 	plan := shrinking()
 	if rs := w.do(t, plan); rs[0].Outcome != loop.Stale {
 		t.Errorf("%+v", rs)
@@ -290,7 +290,8 @@ func TestHeldPlanUnlistsNobody(t *testing.T) {
 	}
 }
 
-// TestHostListOfABrokenRing: a gang that is given up is told at once, before it is tried again; nobody is left to shrink its ring.
+// TestHostListOfABrokenRing: a gang that is given up is reported at once, before it is tried again; no member is left
+// to shrink its ring.
 func TestHostListOfABrokenRing(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
@@ -325,7 +326,8 @@ func (w *world) setPod(t *testing.T, name string, change func(*corev1.PodStatus)
 	})
 }
 
-// TestHostLeftOut: whose container ended, and who is ready no more, leaves the list for its cool-down; the job is told once, and its status says it.
+// TestHostLeftOut: a member whose container ended, or that is ready no more, leaves the list for its cool-down; the
+// job's event comes once, and its status says it.
 func TestHostLeftOut(t *testing.T) {
 	w := ringWorld(t)
 	events := record.NewFakeRecorder(10)
@@ -353,14 +355,14 @@ func TestHostLeftOut(t *testing.T) {
 		if got := w.hostList(t)["hosts"]; got != c.hosts {
 			t.Errorf("%s: hosts %q", c.name, got)
 		}
-		var told []string
-		for _, e := range toldBy(events) {
+		var named []string
+		for _, e := range eventsOf(events) {
 			if strings.Contains(e, "HostLeftOut") {
-				told = append(told, e)
+				named = append(named, e)
 			}
 		}
-		if len(told) != 1 || !strings.Contains(told[0], rests(c.worker).Host) {
-			t.Errorf("%s: events %q", c.name, told)
+		if len(named) != 1 || !strings.Contains(named[0], rests(c.worker).Host) {
+			t.Errorf("%s: events %q", c.name, named)
 		}
 		waitFor(t, func() bool {
 			o, _ := w.jobs.get("train", "bert")
@@ -407,7 +409,8 @@ func TestNoticed(t *testing.T) {
 	}
 }
 
-// TestHostListRefused: without the right, or with somebody else's ConfigMap in the way, the job is told how to mend it, once.
+// TestHostListRefused: without the right, or with another owner's ConfigMap in the way, an event of the job says once
+// how to fix it.
 func TestHostListRefused(t *testing.T) {
 	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta("ConfigMap", "train", "bert-hosts"), Data: map[string]string{"theirs": "yes"}}
 	w := ringWorld(t, theirs)
@@ -415,7 +418,7 @@ func TestHostListRefused(t *testing.T) {
 	w.events = events
 	w.report(t, &planner.Plan{})
 	w.report(t, &planner.Plan{})
-	if got := toldBy(events); len(got) != 1 || !strings.Contains(got[0], "HostListFailed") || !strings.Contains(got[0], "is not the job's") {
+	if got := eventsOf(events); len(got) != 1 || !strings.Contains(got[0], "HostListFailed") || !strings.Contains(got[0], "is not the job's") {
 		t.Errorf("events %q", got)
 	}
 	m, err := w.core.CoreV1().ConfigMaps("train").Get(t.Context(), "bert-hosts", metav1.GetOptions{})
@@ -426,13 +429,13 @@ func TestHostListRefused(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "bert-hosts", nil)
 	})
 	w.report(t, &planner.Plan{})
-	if got := toldBy(events); len(got) != 1 || !strings.Contains(got[0], "bind the ClusterRole springtide-host-lists in namespace train") {
+	if got := eventsOf(events); len(got) != 1 || !strings.Contains(got[0], "bind the ClusterRole springtide-host-lists in namespace train") {
 		t.Errorf("events %q", got)
 	}
 }
 
-// toldBy lists the events that were told so far.
-func toldBy(r *record.FakeRecorder) []string {
+// eventsOf lists the events so far.
+func eventsOf(r *record.FakeRecorder) []string {
 	var out []string
 	for len(r.Events) > 0 {
 		out = append(out, <-r.Events)

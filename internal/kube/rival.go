@@ -26,15 +26,15 @@ const (
 // awaitRivals returns once no other installation leads that a pool names.
 func (c *Cluster) awaitRivals(ctx context.Context) error {
 	defer rivals.Set(0)
-	told := ""
+	known := ""
 	for {
 		rival, err := c.rival(ctx)
 		if err != nil || rival == "" {
 			return err
 		}
 		rivals.Set(1)
-		if rival != told {
-			told = rival
+		if rival != known {
+			known = rival
 			text := fmt.Sprintf("the controller in namespace %s leads in this cluster, so the one in %s waits: uninstall one of the two", rival, c.o.Namespace)
 			c.o.Log.Warn(text)
 			c.events.Event(&corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace, Name: leaseName},

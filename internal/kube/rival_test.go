@@ -50,7 +50,8 @@ func TestALeaderWaitsForAnotherInstallation(t *testing.T) {
 	}
 }
 
-// Two that started at the same time: the one whose pools another one writes ends. What an installation left behind that is gone ends nobody.
+// Two that started at the same time: the one whose pools another one writes ends. The leftovers of an installation that
+// is gone end no process.
 func TestALeaderEndsAtAnotherInstallation(t *testing.T) {
 	for name, c := range map[string]struct {
 		namespace string

@@ -18,26 +18,26 @@ import (
 	"github.com/springtide/springtide/reclaim"
 )
 
-// toldDeadline is what bert-0 knows of its deadline; zero while it was told nothing.
-func (w *world) toldDeadline(t *testing.T) time.Time {
+// knownDeadline is what bert-0 knows of its deadline; zero without a notice.
+func (w *world) knownDeadline(t *testing.T) time.Time {
 	t.Helper()
 	p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told struct {
+	var notice struct {
 		Deadline time.Time `json:"deadline"`
 	}
 	if text := p.Annotations[v1alpha1.AnnotationNotice]; text != "" {
-		if err := json.Unmarshal([]byte(text), &told); err != nil {
+		if err := json.Unmarshal([]byte(text), &notice); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return told.Deadline
+	return notice.Deadline
 }
 
-// A plan is written later than it is made. What still leaves the least notice is done, anything else is stale, and no pod is told of a deadline
-// that its loan does not have.
+// A plan is written later than it is made. A move that still leaves the least notice is done, any other is stale, and
+// no pod hears of a deadline that its loan does not have.
 func TestApplyWhileTheClockRuns(t *testing.T) {
 	const at, by = 300 * time.Millisecond, 10 * time.Minute // no plan is made at a full second
 	begins := t0.Add(at)
@@ -91,10 +91,10 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 						t.Errorf("%+v, want %s", r, want)
 					}
 				}
-				told := w.toldDeadline(t)
+				known := w.knownDeadline(t)
 				if want == loop.Stale {
-					if !told.IsZero() {
-						t.Errorf("the pod was told of %s, which its loan does not say", told)
+					if !known.IsZero() {
+						t.Errorf("the pod was known of %s, which its loan does not say", known)
 					}
 					return
 				}
@@ -105,8 +105,8 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 				if left := says.Sub(w.clock.now); left < reclaim.LeastNotice {
 					t.Errorf("%s are left of the notice when it is written", left)
 				}
-				if len(p.Notices) > 0 && !told.Equal(says.Time) {
-					t.Errorf("the pod was told of %s, its loan says %s", told, says)
+				if len(p.Notices) > 0 && !known.Equal(says.Time) {
+					t.Errorf("the pod knows %s, its loan says %s", known, says)
 				}
 				if len(p.Notices) > 0 {
 					return
@@ -121,7 +121,7 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 	}
 }
 
-// What counts is the time of the write, not of the facts that were read for all of them.
+// The time of the write counts, not of the facts that were read for all of them.
 func TestApplyWhileTheAPIIsSlow(t *testing.T) {
 	share := nodeShare("n1", "l", "batch", "web", 3, false, 0)
 	share.Spec.Parcels = append(share.Spec.Parcels, nodeShare("n1", "l2", "batch", "web", 3, false, 1).Spec.Parcels...)

@@ -12,8 +12,8 @@ import (
 // sight is a condition on a mirror: a write of ours that must become visible.
 type sight func() bool
 
-// sees is the sight of an object at a version or a later one. An object that is gone, or that was made anew under the same name, is
-// later too.
+// sees is the sight of an object at a version or a later one. An object that is gone, or that was made again under the
+// same name, is later too.
 func (m *mirror[T]) sees(namespace, name string, uid types.UID, version string) sight {
 	return func() bool {
 		t, ok := m.get(namespace, name)
@@ -41,7 +41,7 @@ func (m *mirror[T]) misses(namespace, name string, uid types.UID) sight {
 // sightPoll is how often unseen writes are looked for. Watch events arrive within a few milliseconds of their write.
 const sightPoll = 2 * time.Millisecond
 
-// sights are writes that must become visible before whoever made them is done.
+// sights are writes that must become visible before their writer is done.
 type sights struct {
 	sightsMu sync.Mutex
 	waiting  []sight

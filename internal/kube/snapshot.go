@@ -128,7 +128,7 @@ type assembly struct {
 	newest    map[owned]types.UID // deployment -> its newest ReplicaSet
 	// owners say whose the pods of a workload are.
 	services map[owned]int
-	jobs     map[owned]*crewRef
+	jobs     map[owned]*roleRef
 	// parents lead from what stands between a pod and its workload (a Job, a driver) one step up.
 	parents map[owned]types.UID
 	// asked is room for the requests of the pods of one workload.
@@ -148,15 +148,15 @@ type memberRef struct {
 	role string
 }
 
-// crewRef says whose the pods of one workload are: role by part. Where the workload has no parts the key is empty.
-type crewRef struct {
+// roleRef says whose the pods of one workload are: role by part. Where the workload has no parts the key is empty.
+type roleRef struct {
 	job    fleet.JobID
 	roles  map[string]string
 	partOf func(labels map[string]string) string
 }
 
 // member finds the member that a pod is of; none where its part is not named in the job.
-func (r *crewRef) member(f *podFacts) memberRef {
+func (r *roleRef) member(f *podFacts) memberRef {
 	if r == nil {
 		return memberRef{}
 	}
@@ -173,7 +173,7 @@ func newAssembly(c *Cluster) *assembly {
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
 		nodeIDs:  map[string]fleet.NodeID{},
 		devices:  c.readDevices(),
-		services: map[owned]int{}, jobs: map[owned]*crewRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
+		services: map[owned]int{}, jobs: map[owned]*roleRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}
 	c.mu.Lock()

@@ -71,14 +71,14 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	m.Gathering, m.IsHost = p.Gathers, p.IsHost
 	m.Request = a.requestOf(w, p)
 	carrier := w
-	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and nobody resizes it
+	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and it is not resized
 		if carrier, ok = a.c.childOf(w, p); !ok {
 			return fleet.Refuse("WorkloadNotFound", "member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
 		}
 		p, ad = &carrier.Parts[0], batchAdapter
 		refusals = append(refusals, carrier.Refusals...)
 	}
-	a.crew(owned{carrier.Namespace, carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
+	a.rolesOf(owned{carrier.Namespace, carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
 	if f := cmp.Or(a.refused(owned{carrier.Namespace, carrier.UID}, jobRefusedFor), a.refused(owned{w.Namespace, w.UID}, jobRefusedFor)); f != nil && !w.Finished {
@@ -114,10 +114,10 @@ func takenBack(last lastSize, w, carrier *offlineFacts, p *adapter.Part) (by str
 // batchAdapter is that of the Jobs that carry the size of others.
 var batchAdapter, _ = adapter.For(adapter.KindBatchJob.GroupVersion().String(), adapter.KindBatchJob.Kind)
 
-func (a *assembly) crew(workload owned, job fleet.JobID, ad adapter.Adapter) *crewRef {
+func (a *assembly) rolesOf(workload owned, job fleet.JobID, ad adapter.Adapter) *roleRef {
 	c, ok := a.jobs[workload]
 	if !ok {
-		c = &crewRef{job: job, roles: map[string]string{}, partOf: ad.PartOf}
+		c = &roleRef{job: job, roles: map[string]string{}, partOf: ad.PartOf}
 		a.jobs[workload] = c
 	}
 	return c
@@ -143,7 +143,7 @@ func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*o
 	return w, fleet.Problem{}
 }
 
-// childOf finds the Job that carries the size of a part. One of that name that somebody else made is not it.
+// childOf finds the Job that carries the size of a part. A Job of that name with another owner is not it.
 func (c *Cluster) childOf(w *offlineFacts, p *adapter.Part) (*offlineFacts, bool) {
 	j, ok := c.batchJobs.get(w.Namespace, p.Child)
 	return j, ok && j.owner == w.UID

@@ -85,8 +85,8 @@ func (a *assembly) ownerOf(owner types.UID, f *podFacts) (service int, member me
 	}
 	// The nearest owner that a job names; a launcher's Job may be named itself, or the MPIJob above it.
 	for range maxOwners {
-		if crew, ok := a.jobs[owned{f.Namespace, owner}]; ok {
-			return service, crew.member(f)
+		if roles, ok := a.jobs[owned{f.Namespace, owner}]; ok {
+			return service, roles.member(f)
 		}
 		up, ok := a.parents[owned{f.Namespace, owner}]
 		if !ok {

@@ -149,8 +149,8 @@ func zeroBy(writers []replicaWriter, notOurs bool) string {
 	return by
 }
 
-// foreignWriter names the manager that took spec.replicas from us. Managed fields name the present owners alone, so it is asked only
-// after we have scaled: before that, whoever created the target owns its replicas by right.
+// foreignWriter names the manager that took spec.replicas from us. Managed fields name the present owners alone, so it
+// is asked only after we have scaled: before that, the target's creator owns its replicas by right.
 func foreignWriter(writers []replicaWriter) replicaWriter {
 	if len(writers) == 0 || slices.ContainsFunc(writers, func(w replicaWriter) bool { return w.manager == v1alpha1.FieldManager }) {
 		return replicaWriter{}

@@ -37,7 +37,8 @@ func (a *assembly) addTenants() {
 			a.noteTenant(id, problem)
 		}
 	}
-	// A namespace that two of them choose takes neither its quota: else whoever may label one could take another tenant's guarantee away.
+	// A namespace that two of them choose takes neither its quota: else a user who labels one could take another
+	// tenant's guarantee away.
 	for i := range a.s.Tenants {
 		t := &a.s.Tenants[i]
 		t.Accepted = !a.notes.tenants[t.ID].Any()

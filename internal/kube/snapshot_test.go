@@ -84,7 +84,8 @@ func TestOwnersAreOfTheSameNamespace(t *testing.T) {
 }
 
 func TestServiceAndItsPods(t *testing.T) {
-	// A pod with the same name prefix but without the owner is nobody's; a finished one does not count at all.
+	// A pod with the same name prefix but without the owner belongs to no service; a finished one does not count at
+	// all.
 	stray := pod("shop", "cart-stray", "n1", "", "")
 	ended := pod("shop", "cart-ended", "n1", "ReplicaSet", "cart-2")
 	ended.Status.Phase = corev1.PodFailed
@@ -128,8 +129,9 @@ func TestServiceAndItsPods(t *testing.T) {
 	}
 }
 
-// Since when a pod is ready, or is not any more: by it a pod that lost its readiness is told from one that never had it.
-// TestTimesOfRealMachines: a kubelet and an agent stamp by their machine's clock, as the API server does by its own.
+// Since when a pod is ready, or is not any more: by it a pod that lost its readiness is distinguished from one that
+// never had it. TestTimesOfRealMachines: a kubelet and an agent stamp by their machine's clock, as the API server does
+// by its own.
 func TestTimesOfRealMachines(t *testing.T) {
 	p := pod("shop", "cart-b", "n1", "ReplicaSet", "cart-2")
 	p.Status.HostIP = "10.0.2.15"
@@ -286,7 +288,8 @@ func TestForeignWriter(t *testing.T) {
 	}
 }
 
-// What is given back of an HPA is the newest that its owner wants: what another manager wrote over our floor, else what stood there before it.
+// An HPA gets back the newest value that its owner wants: what another manager wrote over our floor, else what stood
+// there before it.
 func TestOwnMinReplicas(t *testing.T) {
 	by := func(managers ...string) (out []metav1.ManagedFieldsEntry) {
 		for _, m := range managers {

@@ -38,7 +38,7 @@ func TestAQuietHourWritesLittle(t *testing.T) {
 			for i := range rep.Plan.Targets {
 				rep.Plan.Targets[i].CapacityPerReplica *= 1 + float64(minute%3-1)/500
 			}
-			// What the pool's services ask for sways by a fifth, and with it the machines that cannot be emptied.
+			// The demand of the pool's services sways by a fifth, and with it the machines that cannot be emptied.
 			k := minute / 10
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Requested: fleet.Resources{CPU: fleet.MilliCPU(100_000 + 20_000*(k%2))},
 				Pinned: []planner.Pin{{Node: fmt.Sprintf("n%d", k%3), By: reason.Of(reason.ServiceKeeps, "shop/cart", k%3, 5)}}}}

@@ -21,7 +21,7 @@ func owns(manager, fields string, at time.Time) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: manager, Time: ptr(metav1.NewTime(at)), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
 }
 
-// Who owns a size is read at its path: below keys of a list, and as a whole where a list has none.
+// The owner of a size is read at its path: below keys of a list, and as a whole where a list has none.
 func TestFieldWriters(t *testing.T) {
 	for _, c := range []struct {
 		what, fields string

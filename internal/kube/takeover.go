@@ -17,10 +17,11 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// stampWithin bounds how long a new leader stamps before it plans: online pods may wait. Two clients share the work, one for our own
-// objects and one for targets, each with 200 writes a second and a burst of 400 (Options.QPS): 25 s are 5,400 writes of each. A fleet of
-// 20,000 machines with 2,000 services needs 2,000 writes to targets (10 s), and two for each loan in motion: 2,700 loans, every seventh
-// machine, are stamped in time. What is left then is not stamped, and logged.
+// stampWithin bounds how long a new leader stamps before it plans: online pods may wait. Two clients share the work,
+// one for our own objects and one for targets, each with 200 writes a second and a burst of 400 (Options.QPS): 25 s are
+// 5,400 writes of each. A fleet of 20,000 machines with 2,000 services needs 2,000 writes to targets (10 s), and two
+// for each loan in motion: 2,700 loans, every seventh machine, are stamped in time. The rest is not stamped, and
+// logged.
 const stampWithin = 25 * time.Second
 
 // moving are the objects of moves under way, as a new leader lists them: an old leader that is still at work would write these next.
@@ -35,8 +36,9 @@ type ownStamp struct {
 	u   *unstructured.Unstructured
 }
 
-// see picks what moves out of a listing of our kinds, loans before shares. Loans at rest are left alone: at 20,000 machines they are most,
-// and whatever an old leader writes to one of them rests on a version. An epoch that is not believed is put right.
+// see picks what moves out of a listing of our kinds, loans before shares. Loans at rest are left alone: at 20,000
+// machines they are most, and whatever an old leader writes to one of them depends on a version. An epoch that is not
+// believed is put right.
 func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool) {
 	switch {
 	case gvr == gvrPools, doubted:

@@ -83,7 +83,8 @@ func TestWake(t *testing.T) {
 	} {
 		w.calm(t)
 		c.do()
-		// What must wake is waited for at length; what must not has arrived long before a tenth of a second.
+		// The test waits long for an event that must wake. One that must not wake arrives well within a tenth of a
+		// second.
 		patience, woken := 100*time.Millisecond, false
 		if c.wakes {
 			patience = 30 * time.Second

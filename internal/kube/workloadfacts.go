@@ -201,7 +201,7 @@ func newCronHPAFacts(u *unstructured.Unstructured) *scalerFacts {
 
 func newVPAFacts(u *unstructured.Unstructured) *scalerFacts { return newRefFacts(u, "targetRef") }
 
-// newRefFacts reads a scaler of somebody else's kind by the field of its spec that names what it scales.
+// newRefFacts reads a scaler of another project's kind by the field of its spec that names what it scales.
 func newRefFacts(u *unstructured.Unstructured, field string) *scalerFacts {
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", field, "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", field, "name")

@@ -137,7 +137,8 @@ func TestForeignWorkloads(t *testing.T) {
 	}
 }
 
-// TestForeignWriterOfSize: somebody else's write between the decision and ours is never undone, nor is one in the blink between read and patch.
+// TestForeignWriterOfSize: another client's write between the decision and ours is never undone, nor is one in the
+// blink between read and patch.
 func TestForeignWriterOfSize(t *testing.T) {
 	u := foreignWorkload(t, "raycluster")
 	w := newWorld(t, u, jobOn(u, "workers", 1, 8))
@@ -164,17 +165,17 @@ func TestForeignWriterOfSize(t *testing.T) {
 	}
 }
 
-// TestMadeAnew: a workload under the same name is another one, and is not resized by what was decided on the old one.
-func TestMadeAnew(t *testing.T) {
+// TestMadeAgain: a workload under the same name is another one, and is not resized by what was decided on the old one.
+func TestMadeAgain(t *testing.T) {
 	u := foreignWorkload(t, "raycluster")
 	w := newWorld(t, u, jobOn(u, "workers", 1, 8))
 	w.snapshot(t)
-	anew := u.DeepCopy()
-	anew.SetUID("another")
-	w.dyn.PrependReactor("get", "rayclusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, anew, nil })
+	renewed := u.DeepCopy()
+	renewed.SetUID("another")
+	w.dyn.PrependReactor("get", "rayclusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, renewed, nil })
 	w.dyn.PrependReactor("patch", "rayclusters", func(clienttesting.Action) (bool, runtime.Object, error) {
 		t.Error("it was written")
-		return true, anew, nil
+		return true, renewed, nil
 	})
 	if rs := w.do(t, planner.Plan{Jobs: []planner.JobScale{resizeOf(u, "bert", 4, 7)}}); rs[0].Outcome != loop.Stale {
 		t.Errorf("result %+v", rs[0])
@@ -295,8 +296,8 @@ func TestJobSet(t *testing.T) {
 	}
 }
 
-// TestKindsComeAndGo: an operator that is not installed is silent until a job names its kind, is picked up when it is installed, and is
-// let go when it is removed, or nobody names it.
+// TestKindsComeAndGo: an operator that is not installed is silent until a job names its kind, is picked up when it is
+// installed, and is let go when it is removed, or no job names it.
 func TestKindsComeAndGo(t *testing.T) {
 	u := foreignWorkload(t, "raycluster")
 	w := newWorld(t, u)

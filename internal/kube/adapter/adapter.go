@@ -27,12 +27,12 @@ type Adapter interface {
 
 // Workload is what an adapter reads out of one object.
 type Workload struct {
-	// What names it in sentences, as in "MPIJob bert".
+	// Its name in sentences, as in "MPIJob bert".
 	What  string
 	Parts []Part
 	// Finished workloads want nothing any more, and no setting of theirs matters.
 	Finished bool
-	// Refusals hold for all parts. Each reads "Reason: sentence" and says how to mend it.
+	// Refusals hold for all parts. Each reads "Reason: sentence" and says how to fix it.
 	Refusals []fleet.Problem
 	// Stopped is when the workload was last suspended, or let run again after that, by its own conditions.
 	Stopped time.Time
@@ -47,9 +47,10 @@ type Part struct {
 	Size int32
 	// Min and Max are bounds of the workload's own.
 	Min, Max Bound
-	// Remaining are the pods that there is still work for; negative where nobody can tell.
+	// Remaining are the pods that there is still work for; negative where that is unknown.
 	Remaining int32
-	// Active and Ending are the pods that run and that were told to go, by the workload's status; negative where pods have to be counted.
+	// Active and Ending are the pods that run and that were asked to leave, by the workload's status; negative where
+	// pods have to be counted.
 	Active, Ending int32
 	// Gathers says that the workload begins only once all pods of the part are ready, and has not begun.
 	Gathers bool
@@ -57,15 +58,16 @@ type Part struct {
 	IsHost bool
 	// Fixed says why the part can never change its size, as in "the launcher is one"; empty where it can.
 	Fixed string
-	// SelfSized parts choose their own size between their bounds, or keep the one they have: pods are told and evicted, and nothing is
-	// written.
+	// SelfSized parts choose their own size between their bounds, or keep the one they have: pods get a notice and are
+	// evicted, and nothing is written.
 	SelfSized bool
 	// Path leads to the field that holds the size; Guard is a list element above it and the name that makes it the part's.
 	Path  []string
 	Guard *Guard
-	// Leaves says whom the operator takes away when the size falls; where it can be told whom, Leavers leads to the object that holds their names.
+	// Leaves says which pods the operator takes away when the size falls. Where the operator accepts a choice, Victims
+	// leads to the object that holds their names.
 	Leaves  fleet.LeaveOrder
-	Leavers []string
+	Victims []string
 	// Child is the batch/v1 Job that carries the size in the workload's place.
 	Child string
 	// Template are the part's pods.

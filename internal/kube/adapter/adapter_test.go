@@ -132,7 +132,7 @@ func TestRead(t *testing.T) {
 			w := adapterOf(t, u).Read(u)
 			var parts []string
 			for i := range w.Parts {
-				parts = append(parts, tell(&w.Parts[i]))
+				parts = append(parts, render(&w.Parts[i]))
 			}
 			if d := cmp.Diff(c.parts, strings.Join(parts, "; ")); d != "" {
 				t.Errorf("parts (-want +got):\n%s", d)
@@ -144,7 +144,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func tell(p *Part) string {
+func render(p *Part) string {
 	s := fmt.Sprintf("%s=%d left %d %v", p.Name, p.Size, p.Remaining, p.Path)
 	if p.Min.Field != "" {
 		s += fmt.Sprintf(" in %d", p.Min.Value)
@@ -484,7 +484,8 @@ func TestIndexedPods(t *testing.T) {
 	}
 }
 
-// TestEnvironment: settings count that stand in the container's variables, and an agent of torchrun ends with 1 when it is told to go.
+// TestEnvironment: settings count that stand in the container's variables, and an agent of torchrun ends with 1 after
+// SIGTERM.
 func TestEnvironment(t *testing.T) {
 	u := load(t, "mpijob")
 	container := "spec/mpiReplicaSpecs/Launcher/template/spec/containers/0/"
@@ -542,7 +543,8 @@ func TestStableEvicted(t *testing.T) {
 	checkRefusal(t, u, &v1alpha1.JobMember{Role: "kept", Stable: true, Min: 2, Max: 4}, "FixedMembership", "stable: true")
 }
 
-// TestRetriesUncharged: where no policy starts a recalled pod anew nothing is charged, and the retries are the owner's.
+// TestRetriesUncharged: where no policy starts a recalled pod again nothing is charged, and the retries are the
+// owner's.
 func TestRetriesUncharged(t *testing.T) {
 	u := load(t, "volcanojob")
 	set(t, u, "spec/maxRetry", nil)
@@ -565,7 +567,7 @@ func TestStableMembers(t *testing.T) {
 	}
 }
 
-// TestExecutorSize: an executor asks for its heap and what the JVM takes beside it.
+// TestExecutorSize: an executor asks for its heap and what the JVM takes next to it.
 func TestExecutorSize(t *testing.T) {
 	for _, c := range []struct {
 		executor  map[string]any
@@ -618,7 +620,7 @@ func condition(kind string) map[string]any {
 	return map[string]any{"conditions": []any{map[string]any{"type": kind, "status": "True"}}}
 }
 
-// TestPartOf: pods are told apart by the labels of their operators.
+// TestPartOf: pods are distinguished by the labels of their operators.
 func TestPartOf(t *testing.T) {
 	for _, c := range []struct {
 		file   string
@@ -649,12 +651,12 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// TestResize: the patch tests what it rests on, and changes one field.
+// TestResize: the patch tests what it depends on, and changes one field.
 func TestResize(t *testing.T) {
 	notes := map[string]string{"springtide.dev/leader-epoch": "7"}
 	for _, c := range []struct {
 		file, part string
-		leavers    []string
+		victims    []string
 		change     func(*unstructured.Unstructured)
 		want       string
 	}{
@@ -674,7 +676,7 @@ func TestResize(t *testing.T) {
 		u := load(t, c.file)
 		c.change(u)
 		w := adapterOf(t, u).Read(u)
-		body, err := Resize(u, w.Part(c.part), 6, c.leavers, notes)
+		body, err := Resize(u, w.Part(c.part), 6, c.victims, notes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,8 +33,8 @@ func judgeDeadline(out *[]fleet.Problem, seconds int64, setting, where string) {
 	}
 }
 
-// vouched reports whether the owner of a workload answers for what its command lines say: they may stand in a script of the image, where
-// nobody can read them.
+// vouched reports whether the owner of a workload answers for what its command lines say: they may stand in a script of
+// the image, where they cannot be read.
 func vouched(annotations map[string]string) bool {
 	return annotations[v1alpha1.AnnotationElasticSettings] == v1alpha1.ElasticSettingsVouched
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// mpiJob adapts the MPI operator's MPIJob: the replicas of Worker are written. The operator makes missing workers anew under their index
-// and takes those of the highest indices away, and lists the running ones in discover_hosts.sh, which elastic Horovod asks.
+// mpiJob adapts the MPI operator's MPIJob: the replicas of Worker are written. The operator makes missing workers again
+// under their index and takes those of the highest indices away, and lists the running ones in discover_hosts.sh, which
+// elastic Horovod asks.
 type mpiJob struct{}
 
 const (

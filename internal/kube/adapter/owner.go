@@ -88,8 +88,8 @@ func (w *Workload) govern(o metav1.Object, kind schema.GroupVersionKind, managed
 	}
 }
 
-// refuseSuspended names a workload that is held. Who suspended it lets it go on: a queue that admits workloads suspends those that wait, and to resume
-// such a workload by hand would go round its admission.
+// refuseSuspended names a workload that is held. The component that suspended it resumes it: a queue that admits
+// workloads suspends those that wait, and to resume such a workload by hand would go round its admission.
 func refuseSuspended(out *[]fleet.Problem, o metav1.Object, field, where string) {
 	by := "the user or the queue that suspended it"
 	if queue := o.GetLabels()[kueueQueue]; queue != "" {

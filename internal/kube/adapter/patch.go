@@ -16,11 +16,12 @@ type op struct {
 	Value any    `json:"value"`
 }
 
-// Resize is the JSON patch that gives a part another size, made from the object as it was just read. It changes one field, names the pods
-// that leave where the operator can be told, and marks the object with notes as annotations. The tests in it are its preconditions: the
-// same object (UID), the same part at the same place, and the size still that which the decision started from. Where there is nothing yet
-// to test, the version of the object takes the place of a value. Status may move on meanwhile without harm, as it does with each pod.
-func Resize(u *unstructured.Unstructured, p *Part, to int32, leavers []string, notes map[string]string) ([]byte, error) {
+// Resize is the JSON patch that gives a part another size, made from the object as it was just read. It changes one
+// field, names the pods that leave where the operator accepts names, and marks the object with notes as annotations.
+// The tests in it are its preconditions: the same object (UID), the same part at the same place, and the size still
+// that which the decision started from. Where there is nothing yet to test, the version of the object takes the place
+// of a value. Status may move on meanwhile without harm, as it does with each pod.
+func Resize(u *unstructured.Unstructured, p *Part, to int32, victims []string, notes map[string]string) ([]byte, error) {
 	ops := []op{{"test", "/metadata/uid", string(u.GetUID())}}
 	if p.Guard != nil {
 		ops = append(ops, op{"test", pointer(p.Guard.Path), p.Guard.Value})
@@ -40,8 +41,8 @@ func Resize(u *unstructured.Unstructured, p *Part, to int32, leavers []string, n
 		version = true
 	}
 	ops = append(ops, op{"add", pointer(p.Path), to})
-	if p.Leavers != nil && len(leavers) > 0 {
-		ops = append(ops, op{"add", pointer(p.Leavers), map[string]any{"workersToDelete": leavers}})
+	if p.Victims != nil && len(victims) > 0 {
+		ops = append(ops, op{"add", pointer(p.Victims), map[string]any{"workersToDelete": victims}})
 	}
 	if u.GetAnnotations() == nil && len(notes) > 0 {
 		version = true

@@ -12,9 +12,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// pyTorchJob adapts the training operator's PyTorchJob: the replicas of Worker are written. The operator makes missing workers anew under
-// their index and takes those of the highest indices away; torchrun in each of them meets the others at the rendezvous, of which nothing
-// but the endpoint must stay.
+// pyTorchJob adapts the training operator's PyTorchJob: the replicas of Worker are written. The operator makes missing
+// workers again under their index and takes those of the highest indices away; torchrun in each of them meets the
+// others at the rendezvous, of which nothing but the endpoint must stay.
 type pyTorchJob struct{}
 
 // labelReplicaType is "worker" or "master" on pods of the training operator.

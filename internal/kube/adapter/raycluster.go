@@ -9,9 +9,10 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// rayCluster adapts KubeRay's RayCluster: the replicas of a worker group are written. Each group is a part of its own; the head is stable.
-// KubeRay makes missing workers anew at once. Of those that are too many it takes the ones that scaleStrategy names, and else the first of its
-// list, where one that ends is still counted. Ray moves tasks and actors of a lost worker elsewhere.
+// rayCluster adapts KubeRay's RayCluster: the replicas of a worker group are written. Each group is a part of its own;
+// the head is stable. KubeRay makes missing workers again at once. Of those that are too many it takes the ones that
+// scaleStrategy names, and else the first of its list, where one that ends is still counted. Ray moves tasks and actors
+// of a lost worker elsewhere.
 type rayCluster struct{}
 
 // The labels of KubeRay: the node type is "head" or "worker", the group the name of the worker group.
@@ -45,7 +46,7 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 	for i, g := range o.list("spec", "workerGroupSpecs") {
 		at := func(field string) []string { return []string{"spec", "workerGroupSpecs", strconv.Itoa(i), field} }
 		p := Part{Name: g.text("groupName"), Size: g.number(0, "replicas"), Remaining: -1, Active: -1, Ending: -1,
-			Path: at("replicas"), Guard: &Guard{at("groupName"), g.text("groupName")}, Leaves: fleet.LeavesNamed, Leavers: at("scaleStrategy"),
+			Path: at("replicas"), Guard: &Guard{at("groupName"), g.text("groupName")}, Leaves: fleet.LeavesNamed, Victims: at("scaleStrategy"),
 			Template: g.podSpec("template", "spec"), Labels: g.labels("template", "metadata", "labels")}
 		p.Min = Bound{g.number(0, "minReplicas"), dotted(at("minReplicas"))}
 		if g.has("maxReplicas") {

@@ -7,8 +7,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Refusals lists why nothing may be lent to a member; none where it may grow and shrink. Each reads "Reason: sentence", names the
-// setting, and says how to mend it. The first is what stands in the way most.
+// Refusals lists why nothing may be lent to a member; none where it may grow and shrink. Each reads "Reason: sentence",
+// names the setting, and says how to fix it. The first is what stands in the way most.
 func Refusals(w *Workload, m *v1alpha1.JobMember) []fleet.Problem {
 	if w.Finished {
 		return nil
@@ -51,8 +51,9 @@ func heldStable(p *Part, m *v1alpha1.JobMember) fleet.Problem {
 	return fleet.Problem{}
 }
 
-// outOfBounds holds the member's bounds to the workload's own: below its minimum a ring waits or fails, above its maximum pods have
-// nothing to do. Who sizes itself does not know the member's bounds at all, so they have to be the same.
+// outOfBounds holds the member's bounds to the workload's own: below its minimum a ring waits or fails, above its
+// maximum pods have nothing to do. A workload that sizes itself does not know the member's bounds at all, so they have
+// to be the same.
 func outOfBounds(w *Workload, p *Part, m *v1alpha1.JobMember) []fleet.Problem {
 	var out []fleet.Problem
 	if b := p.Min; b.Field != "" && (m.Min < b.Value || p.SelfSized && m.Min != b.Value) {

@@ -13,10 +13,10 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// sparkApplication adapts the Spark operator's SparkApplication, of which nothing is written: any change of its spec makes the operator
-// start the application anew. Its driver asks for executors and gives them up by itself, between the bounds of dynamic allocation, and
-// an executor that is told to go moves its blocks to others first (decommission). So executors find room as it is lent, and leave it by
-// notice and eviction alone.
+// sparkApplication adapts the Spark operator's SparkApplication, of which nothing is written: any change of its spec
+// makes the operator start the application again. Its driver asks for executors and gives them up by itself, between
+// the bounds of dynamic allocation, and an executor that is asked to stop moves its blocks to others first
+// (decommission). So executors find room as it is lent, and leave it by notice and eviction alone.
 type sparkApplication struct{}
 
 // labelSparkRole is "executor" or "driver".
@@ -47,7 +47,7 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	}
 	p := Part{Name: sparkExecutor, SelfSized: true, Active: -1, Ending: -1, Template: executorSpec(o),
 		Labels: o.labels("spec", "executor", "labels")}
-	// What it wants is what it asked for: executors that wait for room or have it.
+	// It wants the executors that it asked for: those that wait for room or have it.
 	p.Size = liveExecutors(o)
 	p.Remaining = p.Size
 	if w.Finished {
@@ -66,8 +66,9 @@ func (sparkApplication) Read(u *unstructured.Unstructured) Workload {
 	return w
 }
 
-// executorSpec is what an executor's pod will be like: the operator makes it of fields of its own, and of a template where there is one.
-// Memory is the heap and what the JVM takes beside it, a tenth of it and 384 MiB at least, by Spark's defaults.
+// executorSpec is what an executor's pod will be like: the operator makes it of fields of its own, and of a template
+// where there is one. Memory is the heap and what the JVM takes next to it, a tenth of it and 384 MiB at least, by
+// Spark's defaults.
 func executorSpec(o object) *corev1.PodSpec {
 	spec := o.podSpec("spec", "executor", "template", "spec")
 	beside := o.podSpec("spec", "executor") // tolerations, affinity and nodeSelector have the names and shapes of a pod's

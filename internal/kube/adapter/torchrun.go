@@ -19,7 +19,8 @@ const maxLastCall = 15 * time.Second
 // minJoin is the least time that an agent waits for its gang to be whole again: twice what the planner lets a gang form. It is the default, too.
 const minJoin = 10 * time.Minute
 
-// dynamicBackend is the rendezvous that forms anew whenever members come or go. The default, static, waits for all of --nnodes and is never left.
+// dynamicBackend is the rendezvous that forms again whenever members come or go. The default, static, waits for all of
+// --nnodes and is never left.
 const dynamicBackend = "c10d"
 
 // torchrun are the settings of torchrun that decide whether members may come and go.
@@ -68,7 +69,7 @@ func (t torchrun) under(c command, spec *corev1.PodSpec) torchrun {
 	return t
 }
 
-// span reads the range of --nnodes; a single number is both of its ends, and one that nobody can read here is zero.
+// span reads the range of --nnodes; a single number is both of its ends, and one that cannot be read here is zero.
 func (t torchrun) span() (lo, hi int32) {
 	first, last, ranged := strings.Cut(strings.Trim(t.nodes, `"'`), ":")
 	lo = number(first, 0)
@@ -93,7 +94,7 @@ func (t torchrun) joint() bool {
 // otherParts marks a bound that other parts fill in part.
 const otherParts = " (without the other parts)"
 
-// bounds are those of one part, beside so many members of others.
+// bounds are those of one part, next to so many members of others.
 func (t torchrun) bounds(others int32) (lo, hi Bound) {
 	least, most := t.span()
 	if !t.elastic() || most == 0 {
@@ -132,7 +133,7 @@ func torchRefusals(t torchrun, where string) []fleet.Problem {
 // lastCall reads last_call_timeout; zero where it is not there.
 func lastCall(conf string) time.Duration { return seconds(confValue(conf, "last_call_timeout")) }
 
-// seconds are a number of them; zero where nobody can read it here.
+// seconds are a number of them; zero where it cannot be read here.
 func seconds(s string) time.Duration { return time.Duration(number(s, 0)) * time.Second }
 
 // confValue reads a value out of "key=value,key=value", of which torchrun takes the last; empty where it is not there.
@@ -188,7 +189,8 @@ func hostOf(endpoint string) string {
 	return host
 }
 
-// itself reports whether a host is whoever asks for it: a loopback address, or what the shell finds out about its own pod.
+// itself reports whether a host is the asking pod itself: a loopback address, or what the shell finds out about its own
+// pod.
 func itself(host string) bool {
 	return host == loopback || host == "::1" || host == "0.0.0.0" || strings.HasPrefix(host, "127.") ||
 		strings.HasPrefix(host, "$(hostname") || strings.HasPrefix(host, "`hostname")

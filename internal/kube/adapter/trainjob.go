@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// trainJob adapts Kubeflow Trainer v2's TrainJob, which has one spec.trainer.numNodes and cannot change it while the job runs: the JobSet
-// that is made of it is immutable. It is known so that an ElasticJob that names one is told why nothing is lent to it; as a stable member
-// it stays as it is.
+// trainJob adapts Kubeflow Trainer v2's TrainJob, which has one spec.trainer.numNodes and cannot change it while the
+// job runs: the JobSet that is made of it is immutable. It is known so that an ElasticJob that names one says why
+// nothing is lent to it; as a stable member it stays as it is.
 type trainJob struct{}
 
 func (trainJob) Kind() schema.GroupVersionKind {

@@ -12,8 +12,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// volcanoJob adapts Volcano's Job: the replicas of a task are written, each task is a part of its own. Volcano takes the highest indices
-// away and makes missing pods anew under theirs.
+// volcanoJob adapts Volcano's Job: the replicas of a task are written, each task is a part of its own. Volcano takes
+// the highest indices away and makes missing pods again under theirs.
 type volcanoJob struct{}
 
 // defaultRetries is what Volcano takes where a job says nothing, or 0.
@@ -77,9 +77,10 @@ func gangMinimum(o, task object, size, total int32) Bound {
 	return own
 }
 
-// policyRefusals looks for a policy by which the pod that is recalled ends more than itself, by one of some actions: those that end the
-// job, and those that start others anew, which a job may want for the parts that hold it together. A task's policies stand before the job's.
-// An eviction deletes the pod, which is PodEvicted; where its containers end with an error in the grace time, PodFailed comes first.
+// policyRefusals looks for a policy by which the pod that is recalled ends more than itself, by one of some actions:
+// those that end the job, and those that start others again, which a job may want for the parts that hold it together.
+// A task's policies stand before the job's. An eviction deletes the pod, which is PodEvicted; where its containers end
+// with an error in the grace time, PodFailed comes first.
 func policyRefusals(job []object, task object, where string, actions ...string) []fleet.Problem {
 	var out []fleet.Problem
 	for _, event := range eventsOfEviction {
@@ -91,8 +92,8 @@ func policyRefusals(job []object, task object, where string, actions ...string) 
 	return out
 }
 
-// retryRefusals looks for a policy that starts anew what was recalled, be it the pod alone: Volcano charges each time to the retries of the job, and
-// fails it once they are used up.
+// retryRefusals looks for a policy that starts again what was recalled, be it the pod alone: Volcano charges each time
+// to the retries of the job, and fails it once they are used up.
 func retryRefusals(o, task object, where string) []fleet.Problem {
 	var out []fleet.Problem
 	n := cmp.Or(o.number(0, "spec", "maxRetry"), defaultRetries)

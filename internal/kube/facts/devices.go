@@ -157,8 +157,8 @@ type podOf struct {
 	uid       types.UID
 }
 
-// Devices counts the GPUs that DRA gives out: those that a node has, and those that pods ask for or hold. A claim of a pod's own counts with the pod. What a
-// claim that pods share holds is not the node's to give any more.
+// Devices counts the GPUs that DRA gives out: those that a node has, and those that pods ask for or hold. A claim of a
+// pod's own counts with the pod. Devices of a shared claim are not free on the node any more.
 //
 // Only devices of one node count. A driver that lists GPUs of no one node is left to upstream's plugins, with its classes.
 type Devices struct {

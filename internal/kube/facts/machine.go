@@ -29,7 +29,8 @@ var leavingTaints = []string{
 // IsLeavingTaint reports whether a taint says that its machine goes.
 func IsLeavingTaint(t *corev1.Taint) bool { return slices.Contains(leavingTaints, t.Key) }
 
-// lifecycleConditions are those that Kubernetes defines for administrators since 1.37. What is under way comes before what is planned.
+// lifecycleConditions are those that Kubernetes defines for administrators since 1.37. A maintenance under way comes
+// before a planned one.
 var lifecycleConditions = []corev1.NodeConditionType{corev1.NodeGracefulNodeShutdownInProgress, corev1.NodeDrained, corev1.NodeDrainInProgress,
 	corev1.NodeMaintenanceInProgress, corev1.NodeMaintenancePlanned}
 

@@ -126,9 +126,10 @@ func (c *PodClaim) Standing(w Witness) Standing {
 	return ClaimsNothing
 }
 
-// Class says what a pod is to us. Our own label counts in our own namespace alone, so that no tenant can declare a pod to be a
-// filler or part of the system. What pretends to be of the system in an offline tenant's namespace is offline work, whatever it tolerates:
-// it came to its machine by the tenant's will, and a recall must be able to evict it. A pod of a service is online whatever it tolerates.
+// Class says what a pod is to us. Our own label counts in our own namespace alone, so that no tenant can declare a pod
+// to be a filler or part of the system. A pod that pretends to be of the system in an offline tenant's namespace is
+// offline work, whatever it tolerates: it came to its machine by the tenant's will, and a recall must be able to evict
+// it. A pod of a service is online whatever it tolerates.
 func (c *PodClaim) Class(namespace string, s Standing, ofService, ofJob bool) fleet.PodClass {
 	ours := c.Namespace == namespace
 	switch {

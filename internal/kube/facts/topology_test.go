@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 )
 
-// What pods can have of a cell's memory is without huge pages and without what its exporter says is reserved there.
+// The memory of a cell that pods can have is without huge pages and without what its exporter says is reserved there.
 func TestMemoryOfACell(t *testing.T) {
 	for _, c := range []struct {
 		name, resources string
