@@ -111,7 +111,8 @@ func run() error {
 	return definitions()
 }
 
-// clusterRules is the PrometheusRule with marks where a template puts what tells clusters apart: templates cannot read PromQL.
+// clusterRules is the PrometheusRule with marks where a template puts what distinguishes clusters: templates cannot
+// read PromQL.
 func clusterRules(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
