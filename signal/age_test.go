@@ -30,7 +30,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What counts as missing when it is read is no older than what is fresh when it is decided on, and both follow the window of the rates.
+// A sample that counts as missing at reading is no older than one that is fresh at the decision, and both follow the window of the rates.
 func TestAgesFollowTheWindow(t *testing.T) {
 	for window, want := range map[time.Duration][4]time.Duration{ // fresh, missing, late; stale history of such steps
 		0:                {150 * time.Second, 2 * time.Minute, 0, 15 * time.Minute},

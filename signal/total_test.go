@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What was not measured is taken at the largest that was, and what is mostly old is as old as its oldest.
+// An unmeasured pod is taken at the largest measured one, and a mostly old total is as old as its oldest.
 func TestTotal(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	old, fresh := now.Add(-10*time.Minute), now.Add(-20*time.Second)
