@@ -1,4 +1,4 @@
-// Command forecast measures forecasts on rolling origins over a folder of traces, or over the hourly set of the M4 competition, beside the
+// Command forecast measures forecasts on rolling origins over a folder of traces, or over the hourly set of the M4 competition, next to the
 // peers', and writes the tables of docs/benchmarks/forecast*.md. hack/bench-forecast.sh runs it.
 package main
 

@@ -128,7 +128,7 @@ func declared(f *ast.File) []string {
 	return out
 }
 
-// splitName is a name in words of small letters: newYardage is new and yardage.
+// splitName is a name in words of small letters: newPoolRoom is new, pool and room.
 func splitName(name string) []string {
 	var out []string
 	begin := 0
