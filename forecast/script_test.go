@@ -36,12 +36,12 @@ func newScript(*testing.T) scripttest.Script {
 	return scripttest.Script{Line: line, Out: func() string {
 		p := portrait.Fold(portrait.Portrait{Service: "shop/cart"}, portrait.Batch{Load: h.Series}, portrait.Options{})
 		d := Project(p, h.End().Add(late), Options{Quantiles: []float64{0.5, 0.9}, Horizon: 14 * 24 * time.Hour})
-		return told(&d, hours)
+		return forecastText(&d, hours)
 	}}
 }
 
-// told writes what a tide says of some hours from now.
-func told(d *Tide, hours []int) string {
+// forecastText writes what a tide says of some hours from now.
+func forecastText(d *Tide, hours []int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, trusted: %v", d.Model, d.Trusted)
 	if d.Note != "" {

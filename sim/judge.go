@@ -12,7 +12,8 @@ import (
 	"github.com/springtide/springtide/sim/scenario"
 )
 
-// judge is what invariants reckon by themselves, from what happened in the fleet: nothing of it comes from the code that it judges.
+// judge is what invariants compute by themselves, from what happened in the fleet: nothing of it comes from the code
+// that it judges.
 type judge struct {
 	// open are the times at which each service's windows, and each tenant's slices, are open; nil where a schedule is not a daily one.
 	open map[fleet.Window][]open
@@ -24,9 +25,10 @@ type judge struct {
 	// taken are the pods that went off machines being emptied, by the pool that was charged, seen those that were counted.
 	taken map[fleet.PoolID]*takings
 	seen  map[fleet.UID]bool
-	// told is the tick at which each pod was first told of each notice: a notice of a leader that was succeeded may have been under way since then.
-	told map[told]int32
-	// ended are the recalled loans on whose machine a pod of the borrower ended, or nobody was left to evict.
+	// noticed is the tick at which each pod first had each notice: a notice of a leader that was succeeded may have
+	// been under way since then.
+	noticed map[noticeKey]int32
+	// ended are the recalled loans on whose machine a pod of the borrower ended, or no pod was left to evict.
 	ended map[fleet.UID]bool
 	// apart counts the ticks for which each loan has been lent after a recall of another one of its machine.
 	apart map[fleet.UID]int32
@@ -37,7 +39,7 @@ type open struct{ from, to time.Time }
 
 func (c *controller) newJudge() judge {
 	j := judge{open: map[fleet.Window][]open{}, under: make([]int32, len(c.services)), taken: map[fleet.PoolID]*takings{}, seen: map[fleet.UID]bool{}, ended: map[fleet.UID]bool{},
-		told: map[told]int32{}}
+		noticed: map[noticeKey]int32{}}
 	add := func(w fleet.Window) {
 		if spans, daily := dailySpans(w, c.w.start, c.w.b.End()); daily {
 			j.open[w] = spans
@@ -77,7 +79,7 @@ func dailySpans(w fleet.Window, from, to time.Time) (out []open, daily bool) {
 	return out, true
 }
 
-// isOpen reports whether a window is open: by the judge's own reckoning where it has one.
+// isOpen reports whether a window is open: by the judge's own computing where it has one.
 func (j *judge) isOpen(w fleet.Window, at time.Time) bool {
 	spans, known := j.open[w]
 	if !known {
@@ -86,7 +88,7 @@ func (j *judge) isOpen(w fleet.Window, at time.Time) bool {
 	return slices.ContainsFunc(spans, func(o open) bool { return !at.Before(o.from) && at.Before(o.to) })
 }
 
-// unsteady are the faults under which a controller may not come to carry out what it decided.
+// unsteady are the faults under which a controller might not carry out what it decided.
 var unsteady = []string{scenario.LeaderFlapping, scenario.Crash, scenario.APIConflicts, scenario.StaleCache, scenario.ClockSkew, scenario.Freeze}
 
 // steady reports whether none of them is under way.
@@ -118,10 +120,10 @@ func (c *controller) checkWindows() {
 	}
 }
 
-// noticeWithin is how long a member may be told to go by a notice that stands no more.
+// noticeWithin is how long a member may use a notice that stands no more.
 const noticeWithin = 5 * time.Minute
 
-// checkNotices: who was told to go and need not, as its loan turned back or is over, is told so.
+// checkNotices: a member with a notice whose loan turned back or is over learns of it.
 func (c *controller) checkNotices() {
 	w := c.w
 	for id := range w.pods {
@@ -136,28 +138,29 @@ func (c *controller) checkNotices() {
 	}
 }
 
-// told is a pod and a notice: the epoch of a loan.
-type told struct {
+// noticeKey is a pod and a notice: the epoch of a loan.
+type noticeKey struct {
 	pod   fleet.UID
 	loan  fleet.LoanID
 	epoch int64
 }
 
-func (j *judge) noteTold(pod fleet.UID, n *protocol.SetNotice, tick int32) {
-	if by := (told{pod, n.Loan, n.Epoch}); j.told[by] == 0 {
-		j.told[by] = max(tick, 1)
+func (j *judge) noteNotice(pod fleet.UID, n *protocol.SetNotice, tick int32) {
+	if by := (noticeKey{pod, n.Loan, n.Epoch}); j.noticed[by] == 0 {
+		j.noticed[by] = max(tick, 1)
 	}
 }
 
-// The least time before its eviction at which a pod is told of it, and the time for which it is tried: the longest notice of a scenario's pools as they come.
+// The least time before its eviction at which a pod has its notice, and the time for which it is tried: the longest
+// notice of a scenario's pools as they come.
 const (
-	toldBefore = 15 * time.Second
-	toldWithin = 10 * time.Minute
+	noticedBefore = 15 * time.Second
+	noticedWithin = 10 * time.Minute
 )
 
-// checkTold: a pod that did not answer was told of a notice of its machine, and not in the moment in which it is evicted; but where no write to it was taken
+// checkNoticed: a pod that did not answer had a notice of its machine, and not in the moment in which it is evicted; but where no write to it was taken
 // for long. A machine that is cut off waits for no pod.
-func (c *controller) checkTold(p *pod, l *fleet.Loan) {
+func (c *controller) checkNoticed(p *pod, l *fleet.Loan) {
 	if l.Phase.Lost() {
 		return
 	}
@@ -167,11 +170,11 @@ func (c *controller) checkTold(p *pod, l *fleet.Loan) {
 	}
 	for i := range c.loans {
 		o := &c.loans[i]
-		if at := c.judge.told[told{p.uid, o.ID, o.Epoch}]; o.Node == l.Node && at > 0 && time.Duration(c.w.tick-at)*tick >= toldBefore {
+		if at := c.judge.noticed[noticeKey{p.uid, o.ID, o.Epoch}]; o.Node == l.Node && at > 0 && time.Duration(c.w.tick-at)*tick >= noticedBefore {
 			return
 		}
 	}
-	if past := c.requested().Sub(from); past < toldWithin {
+	if past := c.requested().Sub(from); past < noticedWithin {
 		c.breaks("pod %s was evicted %s after the notice of loan %s began, of which it was not told in time", p.name, past, l.ID)
 	}
 }

@@ -21,7 +21,7 @@ type warm struct {
 	err       error
 }
 
-// learned returns what a row begins with. Portraits are values that nobody writes into, so rows share them.
+// learned returns what a row begins with. Portraits are values that are never written into, so rows share them.
 func (s *Shared) learned(ctx context.Context) (map[fleet.ServiceID]portrait.Portrait, map[fleet.ServiceID]loop.Summary, error) {
 	w := &s.warm
 	w.once.Do(func() {
@@ -33,7 +33,7 @@ func (s *Shared) learned(ctx context.Context) (map[fleet.ServiceID]portrait.Port
 		if _, err := l.Cycle(ctx); err != nil {
 			w.err = fmt.Errorf("learn the history: %w", err)
 		}
-		// Summaries are what operators read before they switch a service on: nobody does here, so none is made anew.
+		// Operators read summaries before they switch a service on. The simulator has none, so none is made again.
 		for id, sum := range c.Summaries {
 			sum.Made = s.past.b.End().Add(365 * 24 * time.Hour)
 			c.Summaries[id] = sum

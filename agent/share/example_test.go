@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What the node side of a machine knows goes in; whether a parcel may change hands comes out, or what it waits for: the pods that leave, and then
+// The node side's knowledge of a machine goes in; whether a parcel may change hands comes out, or what it waits for: the pods that leave, and then
 // the margin in which a scheduler may still bind by older marks.
 func ExampleMachine_Judge() {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

@@ -138,7 +138,7 @@ func (s *script) do(f scripttest.Line) bool {
 		}
 		for range times {
 			p, ok := t.Place(s.class(f[1]))
-			s.tell("place "+f[1], []Placement{p}, ok)
+			s.print("place "+f[1], []Placement{p}, ok)
 		}
 	case "gang":
 		var members []ClassID
@@ -153,20 +153,20 @@ func (s *script) do(f scripttest.Line) bool {
 			}
 		}
 		where, ok := t.Gang(members)
-		s.tell(f.Rest(0), where, ok)
+		s.print(f.Rest(0), where, ok)
 	case "fits":
 		fit := t.Fits(s.class(f[1]))
 		fmt.Fprintf(&s.out, "fits %s: %d of %d, fragmentation %.2f, by pool %v\n", f[1], fit.Total, fit.Whole, fit.Fragmentation(), fit.ByPool)
 	case "empty":
 		where, ok := t.Empty(s.id(f[1]))
-		s.tell("empty "+f[1], where, ok)
+		s.print("empty "+f[1], where, ok)
 	case "handover":
 		var cells []int
 		for _, word := range f[2:] {
 			cells = append(cells, scripttest.Int(word))
 		}
 		where, ok := t.HandOver(s.id(f[1]), cells)
-		s.tell(f.Rest(0), where, ok)
+		s.print(f.Rest(0), where, ok)
 	case "close":
 		t.SetOpen(s.id(f[1]), fleet.Online, false)
 		t.SetOpen(s.id(f[1]), fleet.Offline, false)
@@ -186,7 +186,7 @@ func (s *script) do(f scripttest.Line) bool {
 
 func (s *script) id(machine string) fleet.NodeID { return s.s.Nodes[scripttest.Int(machine)].ID }
 
-func (s *script) tell(what string, where []Placement, ok bool) {
+func (s *script) print(what string, where []Placement, ok bool) {
 	if !ok {
 		fmt.Fprintf(&s.out, "%s: no room\n", what)
 		return
