@@ -37,14 +37,14 @@ func reference(kind string, h *header) *corev1.ObjectReference {
 		UID: h.UID, ResourceVersion: h.ResourceVersion}
 }
 
-// tell writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
-func (c *Cluster) tell(r *loop.Report) {
+// reportEvents writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
+func (c *Cluster) reportEvents(r *loop.Report) {
 	done := outcomes(r.Receipt)
-	c.tellStayed(r, done)
-	c.tellScales(r, done)
-	c.tellMoves(r, done)
-	c.tellGiveBacks(r, done)
-	c.tellResizes(r, done)
+	c.reportStayed(r, done)
+	c.reportScales(r, done)
+	c.reportMoves(r, done)
+	c.reportGiveBacks(r, done)
+	c.reportResizes(r, done)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		switch {
@@ -53,22 +53,22 @@ func (c *Cluster) tell(r *loop.Report) {
 			c.events.Event(podReference(n.Pod), corev1.EventTypeNormal, v1alpha1.EventNoticeTakenBack, "the room is not needed: work on")
 		default:
 			c.events.Eventf(podReference(n.Pod), corev1.EventTypeNormal, v1alpha1.EventCheckpointNotice,
-				"loan %s calls this pod's room home: save the work by %s, then acknowledge epoch %d", n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
+				"loan %s is recalled: save work by %s, then acknowledge epoch %d", n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
 		}
 	}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]
-		c.tellTaken(e.Pod, e.Why, done[planner.KeyOf(e)], corev1.EventTypeNormal, v1alpha1.EventRecalled, v1alpha1.EventEvictionRefused)
+		c.reportTaken(e.Pod, e.Why, done[planner.KeyOf(e)], corev1.EventTypeNormal, v1alpha1.EventRecalled, v1alpha1.EventEvictionRefused)
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
-		c.tellTaken(k.Pod, k.Why, done[planner.KeyOf(k)], corev1.EventTypeWarning, v1alpha1.EventKilled, v1alpha1.EventKillFailed)
+		c.reportTaken(k.Pod, k.Why, done[planner.KeyOf(k)], corev1.EventTypeWarning, v1alpha1.EventKilled, v1alpha1.EventKillFailed)
 	}
-	c.tellTroubles(r)
+	c.reportTroubles(r)
 }
 
-// tellTaken tells a pod that it was taken from its machine, and why, or that it could not be.
-func (c *Cluster) tellTaken(pod planner.PodRef, why reason.Reason, o loop.Result, kind, taken, failed string) {
+// reportTaken reports on a pod that it was taken from its machine, and why, or that it could not be.
+func (c *Cluster) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, kind, taken, failed string) {
 	switch o.Outcome {
 	case loop.Done:
 		c.events.Event(podReference(pod), kind, taken, why.Text())
@@ -90,7 +90,7 @@ func podReference(p planner.PodRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name, UID: uidFrom(p.ID)}
 }
 
-func (c *Cluster) tellScales(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Cluster) reportScales(r *loop.Report, done map[planner.Key]loop.Result) {
 	for _, list := range [][]planner.Scale{r.Plan.Lowers, r.Plan.Raises} {
 		for i := range list {
 			s := &list[i]
@@ -108,8 +108,8 @@ func (c *Cluster) tellScales(r *loop.Report, done map[planner.Key]loop.Result) {
 	}
 }
 
-// tellStayed tells a service that a scale-in took other pods than those that were marked to go.
-func (c *Cluster) tellStayed(r *loop.Report, done map[planner.Key]loop.Result) {
+// reportStayed reports on a service that a scale-in took other pods than those that were marked to go.
+func (c *Cluster) reportStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
@@ -118,7 +118,7 @@ func (c *Cluster) tellStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	}
 }
 
-func (c *Cluster) tellGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Cluster) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.GiveBacks {
 		g := &r.Plan.GiveBacks[i]
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
@@ -140,12 +140,13 @@ func (c *Cluster) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	return reference("ElasticService", &s.header)
 }
 
-func (c *Cluster) tellMoves(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Cluster) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Moves {
 		m := &r.Plan.Moves[i]
 		l, ok := c.loans.get("", string(m.Before.ID))
 		o := done[planner.KeyOf(m)]
-		// A loan that was just forgotten is gone from the watches; its end was told when it was Returned or Cancelled.
+		// A loan that was just forgotten is gone from the watches; its end was reported when it was Returned or
+		// Cancelled.
 		if !ok || m.Kind == planner.MoveForget {
 			continue
 		}
@@ -162,15 +163,15 @@ func (c *Cluster) tellMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	}
 }
 
-// tellTroubles says what stands in the way of each service and pool, once when it begins or changes.
-func (c *Cluster) tellTroubles(r *loop.Report) {
+// reportTroubles says what stands in the way of each service and pool, once when it begins or changes.
+func (c *Cluster) reportTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		s := &r.Snapshot.Services[i]
 		ref := c.serviceReference(s.ID)
 		if ref == nil {
 			continue
 		}
-		c.tellRefusal("blocked "+string(s.ID), s.Blocked, ref)
+		c.reportRefusal("blocked "+string(s.ID), s.Blocked, ref)
 		fight := ""
 		if s.Contested(r.Snapshot.At) {
 			fight = s.ForeignWriter
@@ -183,13 +184,13 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote %s of %s: remove %s from its manifest, or set spec.mode to Observe", s.ForeignWriter, field, of, field)
 		}
 	}
-	c.tellRefused(r)
-	c.tellDoubts(r.Snapshot.LeaderEpoch)
-	c.tellDated()
-	c.tellNewer()
-	c.tellStrays(r)
-	c.tellSkill(r)
-	c.tellTenants(r)
+	c.reportRefused(r)
+	c.reportDoubts(r.Snapshot.LeaderEpoch)
+	c.reportDated()
+	c.reportNewer()
+	c.reportStrays(r)
+	c.reportSkill(r)
+	c.reportTenants(r)
 	for i := range r.Plan.Targets {
 		t := &r.Plan.Targets[i]
 		ref := c.serviceReference(t.Service)
@@ -210,8 +211,8 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 		}
 		c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventWouldScale, "%s, held by %s: %s", w.Action, w.By, w.Why.Text())
 	}
-	c.tellGangs(r)
-	c.tellBottlenecks(r)
+	c.reportGangs(r)
+	c.reportBottlenecks(r)
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
@@ -221,8 +222,8 @@ func (c *Cluster) tellTroubles(r *loop.Report) {
 	}
 }
 
-// tellStrays tells a machine that it is used without a loan, once when that begins or its cause changes.
-func (c *Cluster) tellStrays(r *loop.Report) {
+// reportStrays reports on a machine that it is used without a loan, once when that begins or its cause changes.
+func (c *Cluster) reportStrays(r *loop.Report) {
 	for i := range r.Plan.Strays {
 		x := &r.Plan.Strays[i]
 		if !c.reporter.news("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
@@ -241,12 +242,12 @@ func (c *Cluster) tellStrays(r *loop.Report) {
 	}
 }
 
-// tellRefused says what is wrong with a pool or a quota, once when it begins or changes.
-func (c *Cluster) tellRefused(r *loop.Report) {
+// reportRefused says what is wrong with a pool or a quota, once when it begins or changes.
+func (c *Cluster) reportRefused(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
 		if o, ok := c.pools.get("", string(p.ID)); ok {
-			c.tellRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.header))
+			c.reportRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.header))
 			if shut := shutOf(r.Plan, p.ID); c.reporter.news("room "+string(p.ID), shutNews(shut)) {
 				n := 0
 				for _, x := range shut {
@@ -262,13 +263,13 @@ func (c *Cluster) tellRefused(r *loop.Report) {
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
 		if o, ok := c.tenants.get("", string(t.ID)); ok {
-			c.tellRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.header))
+			c.reportRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.header))
 		}
 	}
 }
 
-// tellNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
-func (c *Cluster) tellNewer() {
+// reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
+func (c *Cluster) reportNewer() {
 	c.mu.Lock()
 	newer := c.newer
 	c.mu.Unlock()
@@ -297,16 +298,16 @@ func newerMember(newer map[protocol.Object]string, job *header) string {
 	return ""
 }
 
-// tellRefusal says what is wrong with one object, once when it begins or changes.
-func (c *Cluster) tellRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
+// reportRefusal says what is wrong with one object, once when it begins or changes.
+func (c *Cluster) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
 	if c.reporter.news(key, refused.String()) {
 		c.events.Event(ref, corev1.EventTypeWarning, refused.Reason, refused.Message)
 	}
 }
 
-// tellSkill says at both turns whether the forecasts of a service are believed. What was said last stands in its condition, so that a new
-// leader does not say it again.
-func (c *Cluster) tellSkill(r *loop.Report) {
+// reportSkill says at both turns whether the forecasts of a service are believed. The last report stands in its
+// condition, so that a new leader does not say it again.
+func (c *Cluster) reportSkill(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		id := r.Snapshot.Services[i].ID
 		n := fleet.ParseName(string(id))
