@@ -11,7 +11,7 @@ type Panel struct {
 	Kind    string
 	Width   int // of 24
 	Stacked bool
-	// Sparse panels are empty while there is nothing to tell of, as no job that waits.
+	// Sparse panels are empty while there is nothing to show, as without waiting jobs.
 	Sparse  bool
 	Queries []Query
 }

@@ -60,9 +60,9 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Enum=Node;Socket
 	// +kubebuilder:default=Node
 	LendableUnit string `json:"lendableUnit,omitempty"`
-	// LowWatermarkPercent is, of an online pool, the headroom of online below which machines are recalled. Of an offline pool it is the level
-	// of the low-priority capacity (its own machines and what is lent to them, as a share of all machines of pools) below which bursts of
-	// tenants end and condition AboveLowWatermark turns false. 1 by default.
+	// LowWatermarkPercent is, of an online pool, the headroom below which machines are recalled. Of an offline pool it is
+	// the level of low-priority capacity below which bursts of tenants end and condition AboveLowWatermark turns false.
+	// The level is its own machines and those lent to it, in percent of all machines of pools. 1 by default.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
 	// +kubebuilder:default=1
@@ -95,7 +95,7 @@ type CapacityPoolSpec struct {
 	// +kubebuilder:validation:Enum=Share;Wait
 	// +kubebuilder:default=Share
 	WhenFull string `json:"whenFull,omitempty"`
-	// Ladder is how long the last rungs of a recall wait for what does not go by itself.
+	// Ladder is how long the last rungs of a recall wait for pods that do not leave by themselves.
 	// +kubebuilder:default={}
 	Ladder Ladder `json:"ladder,omitempty"`
 	// Moves bounds loans.
@@ -195,7 +195,7 @@ type CapacityPoolStatus struct {
 	Moving int32 `json:"moving,omitempty"`
 	// Borrowed is what the pool holds of offline pools.
 	Borrowed ResourceAmounts `json:"borrowed,omitempty"`
-	// RecallLead is what a recall is reckoned to take, from the decision to a ready online pod.
+	// RecallLead is what a recall is expected to take, from the decision to a ready online pod.
 	RecallLead *RecallLead `json:"recallLead,omitempty"`
 	// Promised is what parcels on their way home will bring.
 	Promised ResourceAmounts `json:"promised,omitempty"`
@@ -226,8 +226,8 @@ type CapacityPoolStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// RecallLead is what the parts of a recall are reckoned to take: 0.95 quantiles of what was measured, by the slowest type of job that may be
-// on a parcel, or fixed figures until enough was.
+// RecallLead is what the parts of a recall are expected to take: 0.95 quantiles of what was measured, by the slowest
+// type of job that may be on a parcel, or fixed figures until enough was.
 type RecallLead struct {
 	// NoticeSeconds is the notice.
 	// +kubebuilder:validation:Minimum=0

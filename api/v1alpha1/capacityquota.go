@@ -74,8 +74,8 @@ type CapacityQuotaSpec struct {
 	Slices []QuotaSlice `json:"slices,omitempty"`
 	// Burst lets the tenant's services borrow more than its borrowing limit for a bounded time, while the offline pool's watermarks allow.
 	Burst *Burst `json:"burst,omitempty"`
-	// DrainSeconds is how long what runs beyond the quota may stay once that was told: when a lender takes its guarantee back, a slice ends or
-	// a burst is over. The end of a slice is told that much ahead. 600 by default.
+	// DrainSeconds is how long what runs beyond the quota may stay after the notice: when a lender takes its guarantee
+	// back, a slice ends or a burst is over. The notice of a slice's end comes that much ahead. 600 by default.
 	// +kubebuilder:validation:Minimum=60
 	// +kubebuilder:validation:Maximum=3600
 	// +kubebuilder:default=600
@@ -139,7 +139,8 @@ type ParcelTerms struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:default=""
 	GPUModel string `json:"gpuModel"`
-	// Guarantee is how many the tenant can always have. It rests on machines of offline pools: what online lends can be called home.
+	// Guarantee is how many the tenant can always have. It depends on machines of offline pools: what online lends can
+	// be recalled.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	Guarantee int32 `json:"guarantee,omitempty"`
@@ -176,7 +177,7 @@ type CapacityQuotaStatus struct {
 	Namespaces int32 `json:"namespaces,omitempty"`
 	// Entitled is what of the guarantee in force now, time slices included, can be kept.
 	Entitled ResourceAmounts `json:"entitled,omitempty"`
-	// Used is what the tenant's pods request on the machines that they are on, counted anew from the pods each time.
+	// Used is what the tenant's pods request on the machines that they are on, counted again from the pods each time.
 	Used ResourceAmounts `json:"used,omitempty"`
 	// Borrowed is what it was granted beyond its guarantee.
 	Borrowed ResourceAmounts `json:"borrowed,omitempty"`
@@ -187,16 +188,17 @@ type CapacityQuotaStatus struct {
 	// Over is what is to be given back by DrainDeadline; it, OverSince and Notices are absent while nothing is. The times are kept here, so that
 	// no restart moves a deadline.
 	Over ResourceAmounts `json:"over,omitempty,omitzero"`
-	// OverSince is when the last of that was told.
+	// OverSince is the time of the last notice.
 	OverSince *metav1.Time `json:"overSince,omitempty"`
 	// DrainDeadline is when it begins to be brought down.
 	DrainDeadline *metav1.Time `json:"drainDeadline,omitempty"`
-	// Notices are what of Over is brought down after drainSeconds: what was owed when each was told, oldest first.
+	// Notices are the parts of Over that fall due after drainSeconds: the debt at the time of each notice, oldest
+	// first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Notices []QuotaNotice `json:"notices,omitempty"`
-	// BurstSince is when the last burst began. One that the low watermark ended counts as begun its full duration before that end, so that
-	// the rest is reckoned from there.
+	// BurstSince is when the last burst began. One that the low watermark ended counts as begun its full duration
+	// before that end, so that the rest is computed from there.
 	BurstSince *metav1.Time `json:"burstSince,omitempty"`
 	// Parcels are the tenant's shares of each class that any quota names.
 	// +listType=atomic
@@ -216,9 +218,9 @@ type CapacityQuotaStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// QuotaNotice is what a tenant was told to give back.
+// QuotaNotice is what a tenant must give back.
 type QuotaNotice struct {
-	// Since is when it was told, or the last of what is due by now.
+	// Since is the time of the notice, or of the last one that is due by now.
 	Since metav1.Time `json:"since"`
 	// Online is what the tenant's services owed then, Offline its offline work.
 	Online ResourceAmounts `json:"online,omitempty"`
@@ -234,7 +236,7 @@ type QuotaNotice struct {
 	Parcels []ParcelDebt `json:"parcels,omitempty"`
 }
 
-// ParcelDebt is how many parcels of one class a tenant was told to leave.
+// ParcelDebt is how many parcels of one class a tenant must leave.
 type ParcelDebt struct {
 	// Class is the kind, and the GPU model where one is named, as in "Node/H100".
 	// +kubebuilder:validation:MaxLength=80

@@ -16,11 +16,12 @@ const (
 
 	// DefaultLendableUnit is the unit that needs no agent on the node.
 	DefaultLendableUnit = "Node"
-	// DefaultWhenFull suits a fleet that was bought: nobody adds machines because pods wait.
+	// DefaultWhenFull suits a fleet that was bought: no autoscaler adds machines because pods wait.
 	DefaultWhenFull = "Share"
-	// DefaultLowWatermarkPercent and DefaultHighWatermarkPercent: the demand they stand above is a high quantile of the forecast already,
-	// so they only cover what the forecast cannot see, and all of it stands empty: in the simulated week 5 and 15 lost a sixth of the
-	// harvest and spared nobody a minute. Two points between them keep a machine from going to and fro.
+	// DefaultLowWatermarkPercent and DefaultHighWatermarkPercent: the demand they stand above is a high quantile of the
+	// forecast already, so they only cover what the forecast cannot see, and all of it stands empty: in the simulated
+	// week 5 and 15 lost a sixth of the harvest and spared no service a minute. Two points between them keep a machine
+	// from going to and fro.
 	DefaultLowWatermarkPercent  int32 = 1
 	DefaultHighWatermarkPercent int32 = 3
 	// DefaultNoticeSeconds is what spot markets of public clouds give; heartbeats stretch it to DefaultNoticeMaxSeconds.
@@ -43,7 +44,7 @@ const (
 	DefaultServicePercent     int32 = 20
 	DefaultFleetPercent       int32 = 10
 
-	// DefaultDrainSeconds is the longest notice by default: whoever must leave can save its work.
+	// DefaultDrainSeconds is the longest notice by default: a pod that must leave can save its work.
 	DefaultDrainSeconds int32 = 600
 
 	DefaultHighestJobPriority = "High"

@@ -72,9 +72,9 @@ type JobMember struct {
 	// WorkloadRef is the workload to resize: one that exists in this namespace.
 	// +kubebuilder:validation:XValidation:rule="self.apiVersion + ' ' + self.kind in ['batch.volcano.sh/v1alpha1 Job', 'batch/v1 Job', 'jobset.x-k8s.io/v1alpha2 JobSet', 'kubeflow.org/v1 PyTorchJob', 'kubeflow.org/v2beta1 MPIJob', 'ray.io/v1 RayCluster', 'sparkoperator.k8s.io/v1beta2 SparkApplication', 'trainer.kubeflow.org/v1alpha1 TrainJob']",message="no adapter resizes this kind: name a batch/v1 Job, kubeflow.org/v2beta1 MPIJob, kubeflow.org/v1 PyTorchJob, jobset.x-k8s.io/v1alpha2 JobSet, ray.io/v1 RayCluster, sparkoperator.k8s.io/v1beta2 SparkApplication, batch.volcano.sh/v1alpha1 Job or trainer.kubeflow.org/v1alpha1 TrainJob"
 	WorkloadRef TargetRef `json:"workloadRef"`
-	// Part is the part of the workload that this role is: a worker group of a RayCluster, a replicated job of a JobSet, a task of a Volcano
-	// Job, "worker" or "launcher" of an MPIJob, "worker" or "master" of a PyTorchJob, "executor" or "driver" of a SparkApplication. The
-	// role's name when empty; a batch/v1 Job has no parts.
+	// Part is the part of the workload that this role is, the role's name when empty. Worker group of a RayCluster;
+	// replicated job of a JobSet; task of a Volcano Job; "worker" or "launcher" of an MPIJob; "worker" or "master" of a
+	// PyTorchJob; "executor" or "driver" of a SparkApplication. A batch/v1 Job has no parts.
 	// +kubebuilder:validation:MaxLength=63
 	Part string `json:"part,omitempty"`
 	// Min is what the member works with at least. On room of its own it is taken below only under an approved festival plan that says

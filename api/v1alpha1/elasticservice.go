@@ -78,7 +78,8 @@ type ElasticServiceSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Windows []Window `json:"windows,omitempty"`
-	// Calendar names days on which the load is unlike that of other days: holidays, festivals, sales. What they do is learned.
+	// Calendar names days on which the load is unlike that of other days: holidays, festivals, sales. Their effect is
+	// learned.
 	Calendar *Calendar `json:"calendar,omitempty"`
 	// LinkGroup names services of this namespace on one call chain: when one of them needs more, the others are raised with it.
 	// +kubebuilder:validation:MinLength=1
@@ -96,9 +97,10 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Maximum=99
 	// +kubebuilder:default=95
 	ForecastPercent int32 `json:"forecastPercent,omitempty"`
-	// RequestsMode says how far the CPU and memory requests of the target's pods may be changed: Off tells nothing, Recommend tells what usage
-	// asks for, Recreate changes the template of the target, which rolls its pods over, and InPlace resizes running pods. The latter two need
-	// mode Auto, and change CPU only where replicas.min equals replicas.max.
+	// RequestsMode says how far the CPU and memory requests of the target's pods may be changed: Off reports nothing,
+	// Recommend reports what usage asks for, Recreate changes the template of the target, which rolls its pods over,
+	// and InPlace resizes running pods. The latter two need mode Auto, and change CPU only where replicas.min equals
+	// replicas.max.
 	// +kubebuilder:validation:Enum=Off;Recommend;Recreate;InPlace
 	// +kubebuilder:default=Recommend
 	RequestsMode string `json:"requestsMode,omitempty"`

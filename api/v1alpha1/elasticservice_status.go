@@ -103,7 +103,7 @@ type PortraitStatus struct {
 	// Gaps are the holes in the history.
 	// +kubebuilder:validation:Minimum=0
 	Gaps int32 `json:"gaps,omitempty"`
-	// ReadyTime is when the portrait can carry a forecast, as far as can be told.
+	// ReadyTime is when the portrait can carry a forecast, as far as is known.
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 	// StartupSeconds is the learned time from a pod's start on its machine to Ready, which nine in ten keep.
 	// +kubebuilder:validation:Minimum=0
@@ -147,7 +147,7 @@ type ForecastAccuracy struct {
 	Coverage ForecastCoverage `json:"coverage"`
 }
 
-// ForecastCoverage sets what a quantile held beside what it promised.
+// ForecastCoverage sets what a quantile held next to what it promised.
 type ForecastCoverage struct {
 	// NominalPercent is the quantile.
 	// +kubebuilder:validation:Minimum=1
@@ -159,7 +159,7 @@ type ForecastCoverage struct {
 	AchievedPercent int32 `json:"achievedPercent"`
 }
 
-// RecommendationStatus says what one replica should request, reckoned as the VerticalPodAutoscaler's recommender does.
+// RecommendationStatus says what one replica should request, computed as the VerticalPodAutoscaler's recommender does.
 type RecommendationStatus struct {
 	// CPUMillicores is the CPU.
 	CPUMillicores *RequestBounds `json:"cpuMillicores,omitempty"`

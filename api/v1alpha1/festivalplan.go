@@ -41,10 +41,10 @@ type FestivalPlanSpec struct {
 	Start metav1.Time `json:"start"`
 	// End is when it is over.
 	End metav1.Time `json:"end"`
-	// Approved lets the plan act; a plan that is not approved is only reckoned.
+	// Approved lets the plan act; a plan that is not approved is only computed.
 	Approved bool `json:"approved,omitempty"`
-	// TakeStable lets online borrow machines of offline pools whose jobs fall below their minimum by it, and whose members are stable, while the
-	// plan is in force and an hour before.
+	// TakeStable lets online also borrow machines whose jobs fall below their minimum, or whose members are stable. It
+	// holds while the plan is in force and an hour before.
 	TakeStable bool `json:"takeStable,omitempty"`
 	// Lifts raise services.
 	// +listType=atomic

@@ -1,7 +1,7 @@
 // Package v1alpha1 holds the API types of group springtide.dev.
 //
-// Spec says what an operator wants, status what Springtide saw and did. Everything is bounded, units stand last in names
-// (noticeSeconds), and whatever the API server can judge is judged there by CEL, in a sentence that says the mend.
+// Spec says what an operator wants, status what Springtide saw and did. Everything is bounded, units stand last in
+// names (noticeSeconds), and whatever the API server can judge is judged there by CEL, in a sentence that says the fix.
 //
 // +kubebuilder:object:generate=true
 // +groupName=springtide.dev

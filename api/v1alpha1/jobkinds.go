@@ -21,7 +21,7 @@ var ElasticKinds = []string{
 	"trainer.kubeflow.org/v1alpha1 TrainJob",
 }
 
-// stableParts hold what all members need: a job that loses one of them starts anew, however elastic its workers are.
+// stableParts hold what all members need: a job that loses one of them starts again, however elastic its workers are.
 var stableParts = []string{"chief", "driver", "head", "launcher", "master", "parameter-server", "ps", "scheduler", "server"}
 
 // PartName is the part of its workload that a member is.

@@ -101,9 +101,9 @@ type LoanStatus struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Due is when the parcel is wanted back: as the forecast says from the start, and fixed at the first notice.
 	Due *metav1.Time `json:"due,omitempty"`
-	// ExpectedUntil is until when the borrower may expect to keep the parcel, while it is lent: earlier the forecast, at the quantile that services
-	// are sized by, does not ask for it. What online borrows is expected to stay until it is due. It is no promise; a recall gives notice all the
-	// same.
+	// ExpectedUntil is until when the borrower may expect to keep the parcel, while it is lent: earlier the forecast,
+	// at the quantile that services are sized by, does not ask for it. A parcel that online borrows is expected to stay
+	// until it is due. It is no promise; a recall gives notice all the same.
 	ExpectedUntil *metav1.Time `json:"expectedUntil,omitempty"`
 	// Deadline is the latest announced deadline.
 	Deadline *metav1.Time `json:"deadline,omitempty"`

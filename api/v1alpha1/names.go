@@ -59,7 +59,8 @@ const (
 	// AnnotationElasticSettings on a workload, with the value ElasticSettingsVouched, says that its owner answers for flags of Horovod or
 	// torchrun that stand where Springtide cannot read them, as in a script of the image.
 	AnnotationElasticSettings = "springtide.dev/elastic-settings"
-	// AnnotationLeavesAt on a pod of a service, beside its deletion cost, is the number of replicas of the scale-in that is to take it.
+	// AnnotationLeavesAt on a pod of a service, next to its deletion cost, is the number of replicas of the scale-in
+	// that is to take it.
 	AnnotationLeavesAt = "springtide.dev/leaves-at"
 	// AnnotationKept on a node lists, with commas between them, which annotations Springtide added so that node autoscalers keep the machine.
 	AnnotationKept = "springtide.dev/keep-node"
@@ -125,7 +126,7 @@ const (
 	ConditionForecastReady = "ForecastReady"     // the portrait can carry a forecast
 	ConditionSkillLost     = "ForecastSkillLost" // the newest forecasts were too far off to be trusted
 	ConditionFall          = "FallUnconfirmed"   // the load fell faster than history, and no other source confirms it; there only while it is so
-	ConditionRise          = "RiseUnconfirmed"   // what is measured is more than the replicas could have served, or rose faster than history; there only while it is so
+	ConditionRise          = "RiseUnconfirmed"   // the measured load is more than the replicas could have served, or rose faster than history; there only while it is so
 	ConditionReady         = "Ready"             // a pool lends, a quota is met, a festival plan acts
 	ConditionDataFresh     = "DataFresh"         // the metrics source answers, and what it has of the service is new enough
 	ConditionSLOMeasured   = "SLOMeasured"       // the latency that the SLO names is measured; else CPU sizes the service

@@ -1,4 +1,5 @@
-// Command gen writes the dashboards and alerts beside the package that holds them as code. It runs in that package's folder.
+// Command gen writes the dashboards and alerts next to the package that holds them as code. It runs in that package's
+// folder.
 package main
 
 import (
