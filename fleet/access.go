@@ -136,8 +136,8 @@ func ParcelOf(l *Loan) ShareParcel {
 	return ShareParcel{Cells: l.Cells, Holder: l.Holder(), Next: l.Next(), Loan: l.ID, LoanUID: l.UID, Epoch: l.Epoch}
 }
 
-// Parcels are what the share of a machine says, and what its loans are about to write into it: those that are under way and have no entry yet. Where the two
-// differ the share counts, since schedulers go by it.
+// Parcels are what the share of a machine says, and what its loans are about to write into it: those that are under way
+// and have no entry yet. Where the two differ the share counts, since schedulers use it.
 func (n *Node) Parcels(loans []*Loan) []ShareParcel {
 	out := slices.Clip(n.Share.Parcels)
 	for _, l := range loans {

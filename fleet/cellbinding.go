@@ -26,7 +26,8 @@ type CellBinding struct {
 	Exclusive bool
 }
 
-// ReadCellBinding reads a pod's annotations. What cannot be read asks for nothing: bad is then the key of an annotation, and want what to write there.
+// ReadCellBinding reads a pod's annotations. An unreadable value asks for nothing: bad is then the key of an
+// annotation, and want what to write there.
 func ReadCellBinding(annotations map[string]string) (b CellBinding, bad, want string) {
 	switch annotations[AnnotationNUMA] {
 	case NUMABind:

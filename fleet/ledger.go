@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// DisruptionBudget bounds the pods that Springtide takes away of its own will: what leaves because a machine is to be emptied, because jobs are
-// levelled, or because its requests change. What leaves because its service needs fewer replicas is bounded by the pace of scale-in, and what goes
-// back to whom it was lent by (recalls, quotas after their notice, growth for a waiting minimum) by that claim.
+// DisruptionBudget bounds the pods that Springtide takes away of its own will: pods that leave because a machine is to
+// be emptied, because jobs are levelled, or because its requests change. The pace of scale-in bounds the pods that
+// leave because a service needs fewer replicas. The lender's claim bounds those that go back to it (recalls, quotas
+// after their notice, growth for a waiting minimum).
 type DisruptionBudget struct {
 	EvictionsPerMinute int
 	ServiceShare       float64 // of one service's or job's pods within LedgerSpan

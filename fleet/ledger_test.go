@@ -137,7 +137,7 @@ func TestLedgerTakesAllOrNone(t *testing.T) {
 	}
 }
 
-// A roll-over of any size begins at an untouched ledger, and leaves nothing of it; beside others it must fit.
+// A roll-over of any size begins at an untouched ledger, and leaves nothing of it; next to others it must fit.
 func TestLedgerOfARollOver(t *testing.T) {
 	pool := Pool{ID: "web", Budget: DisruptionBudget{EvictionsPerMinute: 6, ServiceShare: 0.2, FleetShare: 0.1}}
 	s := pool.Spend(ledgerTime, 100)
@@ -186,7 +186,7 @@ func TestPodsOnBorrowedMachinesCountForTheBorrower(t *testing.T) {
 	}
 }
 
-// What agents evicted counts in the bounds of their pool, for a minute and for a span, and is not kept in the ledger.
+// Agents' evictions count in the bounds of their pool, for a minute and for a span, and are not kept in the ledger.
 func TestAgentsSpendTheLedger(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	p := Pool{ID: "web", Budget: DisruptionBudget{EvictionsPerMinute: 3, ServiceShare: 1, FleetShare: 0.5}}

@@ -41,7 +41,8 @@ type Loan struct {
 	Due time.Time
 	// Asked is why an operator asks for the recall; empty while no operator does.
 	Asked string
-	// ExpectedUntil is until when the borrower was told that it may expect to keep a lent parcel; zero while it was not.
+	// ExpectedUntil is the announced time until which the borrower may expect to keep a lent parcel; zero while it was
+	// not.
 	ExpectedUntil time.Time
 	// Deadline is the latest announced deadline of the phase: no eviction precedes it unless every pod acknowledged.
 	Deadline time.Time

@@ -50,7 +50,8 @@ type Node struct {
 	ID   NodeID
 	Name string
 	Zone string
-	// Network is the network pod (a block of racks with full bandwidth inside) that the machine is in; empty where nobody says.
+	// Network is the network pod (a block of racks with full bandwidth inside) that the machine is in; empty where it
+	// is unknown.
 	Network string
 	// Pool is the home pool; empty for nodes outside of Springtide's care.
 	Pool        PoolID
@@ -71,7 +72,8 @@ type Node struct {
 	Repels []PoolID
 	// AgentAlive says that a node agent showed life lately; without one a socket cannot be confined.
 	AgentAlive bool
-	// AgentKnown says that an agent was recorded on this machine and never uninstalled: while it is silent, nobody speaks for it.
+	// AgentKnown says that an agent was recorded on this machine and never uninstalled: while it is silent, no other
+	// component speaks for it.
 	AgentKnown bool
 	Marks      NodeMarks
 	Share      Share
@@ -134,8 +136,9 @@ type NodeMarks struct {
 	Fence Fence
 }
 
-// KeepOff reports whether no more pods of a class may land behind the marks: the taint keeps online ones off, the missing label offline ones.
-// A node side says Clean for cells that a class leaves behind such marks alone, since whoever lands later would be on another's cells.
+// KeepOff reports whether no more pods of a class may land behind the marks: the taint keeps online ones off, the
+// missing label offline ones. A node side says Clean for cells that a class leaves behind such marks alone, since a pod
+// that lands later would be on another's cells.
 func (m NodeMarks) KeepOff(c Class) bool {
 	if c == Online {
 		return m.HolderTaint
@@ -190,8 +193,9 @@ func (n *Node) AllCells() []int {
 	return out
 }
 
-// CapacityOf is what the given cells can hold. All cells together hold Allocatable exactly. What the system reserves is not known by cell: it is taken
-// from each cell in proportion, CPU and pods by the cells' CPUs, memory by their memory. No part holds more memory than its cells have.
+// CapacityOf is what the given cells can hold. All cells together hold Allocatable exactly. The system's reservation is
+// not known by cell: it is taken from each cell in proportion, CPU and pods by the cells' CPUs, memory by their memory.
+// No part holds more memory than its cells have.
 func (n *Node) CapacityOf(cells []int) Resources {
 	if len(cells) >= max(len(n.Cells), 1) {
 		return n.Allocatable
@@ -279,7 +283,7 @@ type ShareParcel struct {
 	// Next is the pool that the parcel is being prepared for; empty when nothing moves. The node side empties the cells for it.
 	Next PoolID
 	Loan LoanID
-	// LoanUID tells the loan from an earlier one of its name.
+	// LoanUID distinguishes the loan from an earlier one of its name.
 	LoanUID UID
 	Epoch   int64
 	// Clean is what the node side reported last: the cells were seen empty for this epoch. Reports of an older epoch say nothing.
@@ -309,7 +313,8 @@ type Pool struct {
 	MinimumTerm time.Duration
 	// Scheduler is the bundled scheduler that serves the pool and holds the room of each side by itself; empty while the cluster's own does.
 	Scheduler string
-	// Waits says that pods without room wait, for somebody who adds machines; otherwise services share what there is.
+	// Waits says that pods without room wait, for an autoscaler that adds machines; otherwise services share what there
+	// is.
 	Waits  bool
 	Ladder Ladder
 	Budget DisruptionBudget
@@ -318,8 +323,8 @@ type Pool struct {
 	Evicted []AgentEviction
 	// Version is the resourceVersion that the ledger was read with.
 	Version string
-	// ToldFrozen: the pool's status tells of a freeze, as the last report left it.
-	ToldFrozen bool
+	// SeenFrozen: the pool's status shows a freeze, as the last report left it.
+	SeenFrozen bool
 }
 
 // Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods whose end was announced, the fence
@@ -338,7 +343,7 @@ const (
 	DefaultKillAfter = 30 * time.Second
 	// DefaultFenceAfter is the node side's time to see the cells clean and say so (45 s), and a cycle.
 	DefaultFenceAfter = time.Minute
-	// DefaultWriteOffAfter is what a machine takes that an operator, or its own watchdog, boots anew.
+	// DefaultWriteOffAfter is what a machine takes that an operator, or its own watchdog, boots again.
 	DefaultWriteOffAfter = 10 * time.Minute
 )
 
@@ -360,22 +365,23 @@ type Tenant struct {
 	Parcels []ParcelQuota
 	Slices  []Slice
 	Burst   Burst
-	// Drain is how long what runs beyond the quota may stay once that was told.
+	// Drain is how long what runs beyond the quota may stay after the notice.
 	Drain       time.Duration
 	MaxPriority JobPriority
 	Accepted    bool
 	// Refused says what is wrong with the tenant's object. A tenant whose
 	// namespaces are contested is accepted for the others.
 	Refused Problem
-	// OverSince is since when the tenant is told that it runs beyond its quota, BurstSince when its last burst began; zero while not, or
-	// never. They are kept in the API, so that neither a restart nor a new leader gives more time, or takes any away.
+	// OverSince is the time of the tenant's notice that it runs beyond its quota, BurstSince when its last burst began;
+	// zero while not, or never. They are kept in the API, so that neither a restart nor a new leader gives more time,
+	// or takes any away.
 	OverSince, BurstSince time.Time
-	// Notices are what it was told to give back, oldest first, kept as these times are.
+	// Notices are what it must give back, oldest first, kept as these times are.
 	Notices []QuotaNotice
 }
 
-// QuotaNotice is what a tenant was told to give back: all that its online services, and its offline work, owed then, what older notices were
-// for included.
+// QuotaNotice is what a tenant must give back: all that its online services, and its offline work, owed then, what
+// older notices were for included.
 type QuotaNotice struct {
 	Since           time.Time
 	Online, Offline Resources

@@ -171,7 +171,7 @@ func (o *Occupancy) countMoves(s *Snapshot) {
 			st.Emptying++
 		}
 	}
-	// What a share alone knows of is away too, and on no way home before a loan says so.
+	// A parcel that only a share knows is away too, and on no way home before a loan says so.
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		for k := range n.Share.Parcels {
@@ -205,7 +205,7 @@ func (p *PoolRoom) add(m *Machine) {
 		p.Lasting = p.Lasting.Add(n.Allocatable)
 	}
 	if m.Moves.Lost > 0 {
-		// What of it online still uses is there; the rest counts for no side.
+		// The part that online still uses counts; the rest counts for no side.
 		p.Usable, p.Capacity = p.Usable.Add(asked), p.Capacity.Add(asked)
 		return
 	}

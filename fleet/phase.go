@@ -31,7 +31,7 @@ type Phase string
 const (
 	Emptying   Phase = "Emptying"   // the lender's pods are leaving by scale-in; the lender still holds the parcel
 	Lent       Phase = "Lent"       // the borrower holds it
-	Noticed    Phase = "Noticed"    // the borrower was told to leave and has until Deadline to save its work
+	Noticed    Phase = "Noticed"    // the borrower has its notice and has until Deadline to save its work
 	Draining   Phase = "Draining"   // evictions are under way
 	Fenced     Phase = "Fenced"     // pods did not go: the node is cut off
 	WrittenOff Phase = "WrittenOff" // given up: counted as lost capacity until the node is seen clean or vanishes
@@ -87,7 +87,8 @@ func (l *Loan) Next() PoolID {
 	return ""
 }
 
-// PhaseError is a step that the phase machine does not know. It is a fact of a race (somebody else moved the loan), not a crash.
+// PhaseError is a step that the phase machine does not know. It is a fact of a race (another controller moved the
+// loan), not a crash.
 type PhaseError struct {
 	Loan LoanID
 	From Phase
@@ -205,7 +206,7 @@ func (l Loan) Drain(now time.Time, allAcked bool) (Loan, error) {
 	return l.enter(Draining, now, reason.Of(reason.NoticeOver, reason.Of(by))), nil
 }
 
-// AnnounceKill says from when on pods that are still there are killed. What was announced is only ever put off.
+// AnnounceKill says from when on pods that are still there are killed. An announced time only moves later.
 func (l Loan) AnnounceKill(now, at time.Time, why reason.Reason) (Loan, error) {
 	if l.Phase != Draining || at.Before(now) || at.Before(l.KillAt) {
 		return l.refuse("announce a kill")

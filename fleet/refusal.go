@@ -38,7 +38,7 @@ func (r *Refusal) Any() bool { return r.Cause != "" }
 // Holds reports whether no other try is due yet.
 func (r *Refusal) Holds(now time.Time) bool { return r.Any() && now.Before(r.Until) }
 
-// Who names the guard in a message, as in "disruption budget batch/workers".
+// Who: the name of the guard in a message, as in "disruption budget batch/workers".
 func (r *Refusal) Who() string {
 	switch r.Cause {
 	case RefusedByBudget:

@@ -32,8 +32,8 @@ type RequestsMode string
 
 // The modes of requests.
 const (
-	RequestsOff       RequestsMode = "Off"       // nothing is told
-	RequestsRecommend RequestsMode = "Recommend" // what to request is told
+	RequestsOff       RequestsMode = "Off"       // nothing is reported
+	RequestsRecommend RequestsMode = "Recommend" // the recommendation is reported
 	RequestsRecreate  RequestsMode = "Recreate"  // the template is changed, and the target rolls its pods over
 	RequestsInPlace   RequestsMode = "InPlace"   // running pods are resized
 )
@@ -80,7 +80,7 @@ type Window struct {
 	Min, Max int32
 }
 
-// Calendar names the days on which the load of a service is unlike that of other days. What they do to it is learned.
+// Calendar names the days on which the load of a service is unlike that of other days. Their effect is learned.
 type Calendar struct {
 	// Regions are those whose days count, sorted; Days are the operator's own, in the order of the spec.
 	Regions []string
@@ -347,7 +347,7 @@ type Pod struct {
 	ReadySince Known[time.Time]
 	// Restarts is how often its containers started again: after that, Ready is no end of a start-up.
 	Restarts int32
-	// ImagePresent tells whether the machine had the pod's images when the pod was bound.
+	// ImagePresent says whether the machine had the pod's images when the pod was bound.
 	ImagePresent  Known[bool]
 	Unschedulable bool
 	// UnschedulableSince is when the scheduler said so first.
@@ -356,7 +356,7 @@ type Pod struct {
 	Bundled      bool
 	GangTimedOut Known[time.Time]
 	Deleting     bool
-	// Grace is what the pod gets to end after it was told to; Killed says that its end was asked for with none.
+	// Grace is what the pod gets to end after its deletion; Killed says that its end was asked for with none.
 	Grace           time.Duration
 	Killed          bool
 	CurrentRevision bool
@@ -464,8 +464,9 @@ type Member struct {
 	Stable bool
 	// Divisible work has no gang: each pod works alone and leaves within seconds.
 	Divisible bool
-	// SelfSized members choose their own size, and Fixed ones never change it (a launcher, a head): nobody writes either. Pods of the
-	// former are told and evicted, and that is all; those of the latter are a part of the gang.
+	// SelfSized members choose their own size, and Fixed ones never change it (a launcher, a head): neither is ever
+	// written. Pods of the former get notices and are evicted, and that is all; those of the latter are a part of the
+	// gang.
 	SelfSized, Fixed bool
 	// Leaves says whom the workload's operator takes away when the size falls.
 	Leaves LeaveOrder
@@ -475,8 +476,8 @@ type Member struct {
 	IsHost bool
 	// Listed members find each other by a list of hosts that is published for them.
 	Listed bool
-	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that were told to go, Remaining the
-	// completions that are still wanted.
+	// Desired is the parallelism asked for, Active the pods that run or start, Ending those that have a notice,
+	// Remaining the completions that are still wanted.
 	Desired, Active, Ending, Remaining int32
 	Request                            Resources
 	Version                            string
@@ -492,10 +493,12 @@ func (m *Member) Sized() bool { return !m.SelfSized && !m.Fixed }
 // LeaveOrder says whom the operator of a workload takes away when the size falls.
 type LeaveOrder string
 
-// The orders. A Job's controller counts no pod that ends, so that a size that falls with those that were evicted takes nobody else.
+// The orders. A Job's controller counts no pod that ends, so that a size that falls with those that were evicted takes
+// no other.
 const (
 	LeavesEvicted LeaveOrder = ""
-	// LeavesHighest takes the pods whose index is not below the size, wherever they are, and makes those below it that are missing anew.
+	// LeavesHighest takes the pods whose index is not below the size, wherever they are, and makes those below it that
+	// are missing again.
 	LeavesHighest LeaveOrder = "Highest"
 	// LeavesNamed takes the pods that are named with the size, and counts those that end unless they are named, too.
 	LeavesNamed LeaveOrder = "Named"

@@ -34,9 +34,10 @@ type Snapshot struct {
 	Orphans []AdoptedHPA
 }
 
-// ToldFrozen reports whether the status of a pool tells of a freeze: all is frozen, or the leader that saw it thaw did not come to say so.
-func (s *Snapshot) ToldFrozen() bool {
-	return slices.ContainsFunc(s.Pools, func(p Pool) bool { return p.ToldFrozen })
+// SeenFrozen reports whether the status of a pool shows a freeze: all is frozen, or the leader that saw it thaw did not
+// come to say so.
+func (s *Snapshot) SeenFrozen() bool {
+	return slices.ContainsFunc(s.Pools, func(p Pool) bool { return p.SeenFrozen })
 }
 
 // Sort brings every list into its order. The builder of a snapshot calls it once.
@@ -192,7 +193,7 @@ func (s *Snapshot) PodsByPool() map[PoolID]int {
 	return out
 }
 
-// PodsOf counts the pods of a job that nobody told to end.
+// PodsOf counts the pods of a job without a notice.
 func (s *Snapshot) PodsOf(job JobID) int {
 	n := 0
 	for i := range s.Pods {

@@ -21,7 +21,7 @@ type Options struct {
 	// LeastScore is the quality below which the tide is not trusted, 0.5 by default: half of the last week must be known.
 	LeastScore float64
 	// Kin is what many services have taught together; nil where there is none.
-	Kin *model.Kin
+	Kin *model.Groups
 	// Room is memory to work in; nil takes new memory.
 	Room *model.Room
 }

@@ -305,11 +305,11 @@ func TestDoubtsOnRealTraces(t *testing.T) {
 			falls, rises := 0, 0
 			for range watched * 288 {
 				at = at.Add(s.Step)
-				was := p.Hold
+				was := p.Doubt
 				p = portrait.Fold(p, portrait.Batch{Load: upTo(at).Since(p.End)}, portrait.Options{})
 				switch {
-				case !p.Hold.Quarantined() || p.Hold.Since.Equal(was.Since):
-				case p.Hold.Rise:
+				case !p.Doubt.Quarantined() || p.Doubt.Since.Equal(was.Since):
+				case p.Doubt.Rise:
 					rises++
 				default:
 					falls++

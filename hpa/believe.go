@@ -129,7 +129,7 @@ func (f recent) bears(svc *fleet.Service, p *portrait.Portrait) bool {
 	return !p.CPUPerLoad.OK || f.used > f.pods*(max(p.CPUIdle.Value, 0)+beyondCost*p.CPUPerLoad.Value*p.Carried)
 }
 
-// beyondCost tells a replica that carries more than ever from one at its largest rate, whose CPU is uncertain.
+// beyondCost distinguishes a replica that carries more than ever from one at its largest rate, whose CPU is uncertain.
 const beyondCost = 1.25
 
 // queues reports whether a fresh query of the service's, such as the length of a queue, lies above its target.

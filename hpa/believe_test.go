@@ -98,7 +98,8 @@ func TestACrowdIsAnsweredAsFastAsEver(t *testing.T) {
 	}
 }
 
-// What the ready replicas could not have served, and do not bear out, asks for no replica, and nothing is taken away by it; the other signals stand.
+// Load that the ready replicas could not have served, and do not bear out, asks for no replica, and takes none away;
+// the other signals stand.
 func TestAnImplausibleRiseIsNotBelieved(t *testing.T) {
 	node := func(fleet.NodeID) *fleet.Node { return &fleet.Node{Allocatable: fleet.Resources{CPU: 16000}} }
 	for name, c := range map[string]struct {
@@ -106,15 +107,15 @@ func TestAnImplausibleRiseIsNotBelieved(t *testing.T) {
 		limit              fleet.MilliCPU
 		busy               float64 // of the CPU before the lie
 		signal             portrait.Signal
-		told               int
+		unconfirmed        int
 		more               bool
 	}{
-		"all x100":                   {load: 100, cpu: 100, latency: 100, busy: 1, told: 2},
-		"all x100, pods with limits": {load: 100, cpu: 100, latency: 100, limit: 2000, busy: 1, told: 2},
-		"requests x100":              {load: 100, cpu: 1, latency: 1, busy: 1, told: 1},
-		"requests x10":               {load: 10, cpu: 1, latency: 1, busy: 1, told: 1},
-		"CPU x100":                   {load: 1, cpu: 100, latency: 1, busy: 1, told: 1},
-		"CPU x100, the load is CPU":  {load: 100, cpu: 100, latency: 1, busy: 1, signal: portrait.CPU, told: 1},
+		"all x100":                   {load: 100, cpu: 100, latency: 100, busy: 1, unconfirmed: 2},
+		"all x100, pods with limits": {load: 100, cpu: 100, latency: 100, limit: 2000, busy: 1, unconfirmed: 2},
+		"requests x100":              {load: 100, cpu: 1, latency: 1, busy: 1, unconfirmed: 1},
+		"requests x10":               {load: 10, cpu: 1, latency: 1, busy: 1, unconfirmed: 1},
+		"CPU x100":                   {load: 1, cpu: 100, latency: 1, busy: 1, unconfirmed: 1},
+		"CPU x100, the load is CPU":  {load: 100, cpu: 100, latency: 1, busy: 1, signal: portrait.CPU, unconfirmed: 1},
 		"a crowd of x10, slow":       {load: 10, cpu: 1, latency: 10, busy: 1, more: true},
 		"a crowd of x10, busy":       {load: 10, cpu: 1, latency: 1, busy: 2, more: true},
 		"requests doubled":           {load: 2, cpu: 1, latency: 1, busy: 1, more: true}, // a replica may have carried as much
@@ -142,8 +143,8 @@ func TestAnImplausibleRiseIsNotBelieved(t *testing.T) {
 			w.live.Steady = fleet.Known[float64]{} // the loop keeps none
 		}
 		tg := w.size()
-		if len(tg.Unconfirmed) != c.told {
-			t.Errorf("%s: told %q, want %d", name, tg.Unconfirmed, c.told)
+		if len(tg.Unconfirmed) != c.unconfirmed {
+			t.Errorf("%s: told %q, want %d", name, tg.Unconfirmed, c.unconfirmed)
 		}
 		if before.Replicas <= 8 {
 			t.Errorf("%s: believed, it asks for %d of 8 replicas only: the case shows nothing", name, before.Replicas)

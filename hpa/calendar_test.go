@@ -25,7 +25,8 @@ func sale(w *world) {
 	w.t.Days = []forecast.LiftedDay{{Name: "11.11", From: noon.Add(-12 * time.Hour), To: noon.Add(12 * time.Hour), Factor: 2, Kin: true}}
 }
 
-// What the calendar expects is sized for and named; a plan that says by a factor what the time is worth takes its place, while it lasts.
+// The calendar's expectation is sized for and named; a plan that says by a factor what the time is worth takes its
+// place, while it lasts.
 func TestPlanBeatsCalendar(t *testing.T) {
 	plan := func(change func(*fleet.Festival)) *fleet.Festival {
 		f := &fleet.Festival{ID: "spring", Start: noon, End: noon.Add(2 * time.Hour), Approved: true,

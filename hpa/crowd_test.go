@@ -7,8 +7,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// A true crowd need not drive the CPU above its target: a service may wait for others, or ask for more CPU than it uses. What its pods use then shows that
-// each carries more than ever, or nothing shows anything; either way the crowd is answered.
+// A true crowd need not drive the CPU above its target: a service may wait for others, or ask for more CPU than it
+// uses. The use of its pods then shows that each carries more than ever, or nothing shows anything; either way the
+// crowd is answered.
 func TestACrowdBelowTheCPUTargetIsBelieved(t *testing.T) {
 	node := func(fleet.NodeID) *fleet.Node { return &fleet.Node{Allocatable: fleet.Resources{CPU: 64000}} }
 	for name, c := range map[string]struct {

@@ -34,9 +34,10 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 	tg.Replicas = z.permit(tg, z.bound(tg, next))
 }
 
-// shrink judges a scale-in: it needs every signal fresh, a tide to trust, a controller that has watched, and agreement over the whole
-// stabilisation window. What it returns to be remembered is what stands when a proof is missing, so that the window starts anew from the
-// last moment without proof, and a signal that comes and goes cannot make the target swing.
+// shrink judges a scale-in: it needs every signal fresh, a tide to trust, a controller that has watched, and agreement
+// over the whole stabilisation window. The returned memory is the size that stands when a proof is missing, so that the
+// window starts again from the last moment without proof, and a signal that comes and goes cannot make the target
+// swing.
 func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	fall, fell := z.fall()
 	switch {
@@ -74,7 +75,7 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	if least := z.leastNow(); next < least {
 		next = least
 		tg.Limited = LimitedRate
-		if z.p.Hold.Eased {
+		if z.p.Doubt.Eased {
 			tg.Limited = LimitedDoubt
 		}
 		z.note("eased to %d by the rate of scale-in", next)
@@ -82,12 +83,12 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 	return next, want
 }
 
-// leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last ShrinkWindow. What turns out
-// to be wrong is then seen while most of the replicas are still there.
+// leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last
+// ShrinkWindow. An error is then seen while most of the replicas are still there.
 func (z *sizer) leastNow() int32 {
 	d := z.o.Defaults
 	window, share, pods := d.ShrinkWindow, d.ShrinkShare, d.ShrinkPods
-	if z.p.Hold.Eased {
+	if z.p.Doubt.Eased {
 		window, share, pods = max(window, d.Stabilisation), min(share, d.DoubtShare), 1
 	}
 	top := z.held
@@ -136,10 +137,10 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 
 // fall reports whether the load fell faster than its history ever did. Such a fall is taken for a fault upstream of the service, whose end brings
 // the load back at once and a storm of retries with it; it is held for as long as it stays in reach, and a stabilisation window more, with the
-// forecast as the floor all along. What history has seen of it stands before what is live: a portrait holds a fall for as long as no other source confirms it.
+// forecast as the floor all along. History comes before live signals: a portrait holds a fall for as long as no other source confirms it.
 func (z *sizer) fall() (string, bool) {
-	if z.p.Hold.Held() {
-		return fmt.Sprintf("the load fell faster than history since %s and no other source confirms it: check its metrics", z.p.Hold.Since.Format("15:04")), true
+	if z.p.Doubt.Held() {
+		return fmt.Sprintf("the load fell faster than history since %s and no other source confirms it: check its metrics", z.p.Doubt.Since.Format("15:04")), true
 	}
 	if z.number(z.load) != signal.Fresh {
 		return "", false // nothing measured: other proofs are missing then

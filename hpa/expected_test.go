@@ -33,7 +33,7 @@ func TestExpected(t *testing.T) {
 	if got[0][24] != 30 || got[1][23] != 20 || got[1][120] != 38 || got[1][124] != 20 {
 		t.Errorf("window %d, before it %d, festival %d, after it %d", got[0][24], got[1][23], got[1][120], got[1][124])
 	}
-	// What nobody can foresee is no room: the peak and what runs stand in.
+	// An unforeseeable load is no room: the peak and the running replicas stand in.
 	w = calm(8)
 	w.p.Peak, w.t.Paths = 300, nil
 	if got := look(); slices.Min(got[0]) != 12 || slices.Max(got[2]) != 12 {

@@ -21,8 +21,8 @@ type HourRow struct {
 	Cut, Assumed []fleet.ServiceID
 }
 
-// FestivalCheck reckons a festival plan hour by hour, as if it were approved and no other plan ran. Demand is the largest of each hour, and
-// the services' hours are added as if their peaks met: the bias is towards seeing a shortage.
+// FestivalCheck computes a festival plan hour by hour, as if it were approved and no other plan ran. Demand is the
+// largest of each hour, and the services' hours are added as if their peaks met: the bias is towards seeing a shortage.
 func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[fleet.ServiceID]forecast.Tide,
 	portraits map[fleet.ServiceID]portrait.Portrait, supply fleet.Resources,
 ) []HourRow {

@@ -9,8 +9,8 @@ import (
 	"github.com/springtide/springtide/forecast"
 )
 
-// The tide of calm(8) has a median of 144/s and a p95 of 160/s now, and is told here to be 250 and 400 later; a replica carries 25/s. As the service
-// is sized 160/144 above its median now, it will be then: 250 × 1.111 / 25 = 11.1.
+// The tide of calm(8) has a median of 144/s and a p95 of 160/s now, and is set here to 250 and 400 later; a replica
+// carries 25/s. As the service is sized 160/144 above its median now, it will be then: 250 × 1.111 / 25 = 11.1.
 func TestLikely(t *testing.T) {
 	later := func(w *world) {
 		for k := range w.t.Paths[0] {

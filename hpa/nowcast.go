@@ -10,20 +10,20 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// nowcastMost is the most by which the load of the last minutes is multiplied: more growth than that within one lead is the forecast's word,
-// which stands beside it.
+// nowcastMost is the most by which the load of the last minutes is multiplied: more growth than that within one lead is
+// the forecast's word, which stands next to it.
 const nowcastMost = 2
 
 // nowcastPart carries the load of the last minutes forward by the growth that the tide sees within the lead. A tide is made of means of whole
 // steps that reach the history minutes late; what the load has done since then is known too. Where it runs above the tide's median, the tide
 // as a whole is raised by as much; where it runs below, the forecast's own quantile stands, since nothing is lost by waiting for it.
 //
-// A quantile of the tide is as far from its median as it is for two reasons: nobody knew where the load would stand, and nobody knows how
-// it goes on. The first one is over once the load is seen. Both count alike, and squares of deviations add up: of the distance in normal
-// deviations the root of a half is left.
+// A quantile of the tide is as far from its median as it is for two reasons: the load's present level was unknown, and
+// so is its future. The first one is over once the load is seen. Both count alike, and squares of deviations add up: of
+// the distance in normal deviations the root of a half is left.
 //
-// It is one of the reactive parts, so that their rate bounds what a wrong sample can do. False where it has nothing to go by, which a
-// scale-in need not wait for: without a fresh load there is none.
+// It is one of the reactive parts, so that their rate bounds what a wrong sample can do. False where it has no data,
+// which a scale-in need not wait for: without a fresh load there is none.
 func (z *sizer) nowcastPart() (Part, bool) {
 	now, steady := z.t.At(z.now, 0.5), z.live.Steady
 	if len(z.t.Quantiles) < 2 || z.t.Signal != z.p.Signal || z.signal != z.p.Signal || z.number(steady) != signal.Fresh || !(now > 0) {

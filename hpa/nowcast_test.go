@@ -11,7 +11,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// steadily tells where the load of the last minutes stands.
+// steadily says where the load of the last minutes stands.
 func (w *world) steadily(v float64) { w.live.Steady = fleet.KnownAt(v, w.now.Add(-15*time.Second)) }
 
 // The tide of calm(8) has a median of 144/s and a p95 of 160/s; a replica carries 25/s. Half of the squared distance of p95, in normal deviations,

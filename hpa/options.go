@@ -23,7 +23,7 @@ type Bounds struct {
 	Drain int32
 }
 
-// Options is what a sizing rests on besides the service, its portrait, its tide and its live signals.
+// Options is what a sizing depends on besides the service, its portrait, its tide and its live signals.
 type Options struct {
 	// History is the past decisions of this service in any order, reaching back at least as far as the service's stabilisation. It is
 	// kept outside of the process, so that a restart forgets nothing.
@@ -69,8 +69,8 @@ type Defaults struct {
 	// MissingShare is the part of the pods that may lack fresh samples while the signal still counts as fresh; the missing ones are then
 	// taken at their worst. Without it one broken pod among hundreds would keep a service at its size for ever.
 	MissingShare float64
-	// SkillWait is how long a forecast whose skill is lost keeps a service from scaling in. After it the live signals decide alone, at the
-	// utilisation for latency, as they would for a service that nobody forecasts.
+	// SkillWait is how long a forecast whose skill is lost keeps a service from scaling in. After it the live signals
+	// decide alone, at the utilisation for latency, as they would for a service without a forecast.
 	SkillWait time.Duration
 	// TideAge is how old a tide may be to be trusted.
 	TideAge time.Duration

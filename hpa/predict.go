@@ -290,11 +290,11 @@ func (z *sizer) ahead() []int32 {
 // hasPlan reports whether an operator planned for the service, by windows or by lifts of a festival.
 func (z *sizer) hasPlan() bool { return len(z.levels)+len(z.lifts) > 0 }
 
-// likelyFor is how far ahead the likely demand is told: well over what lending looks ahead by default.
+// likelyFor is how far ahead the likely demand is given: well over what lending looks ahead by default.
 const likelyFor = 2 * time.Hour
 
 // likely is the beginning of the demand ahead if the tide comes as its median has it, from where the load stands now. As in [Curve.Expected], the
-// median is raised by as much as the quantile lies above it within the lead. What an operator planned is not likely but certain, so services
+// median is raised by as much as the quantile lies above it within the lead. An operator's plan is not likely but certain, so services
 // with windows and lifts have none.
 func (z *sizer) likely(ahead []int32) []int32 {
 	now, end := z.t.At(z.now, 0.5), z.now.Add(z.lead)
@@ -320,9 +320,9 @@ type bounds struct {
 	by, name    string // "" for the service's own, "window" or "HPA", and its name
 }
 
-// bounds reckons the bounds of [from, to). A window only ever narrows the service's own. Of several open windows the largest ceiling
-// holds, as the largest floor does, and no window's ceiling presses below an open floor. The HorizontalPodAutoscaler's maximum is the last
-// word, since the API server refuses a minReplicas above it.
+// bounds computes the bounds of [from, to). A window only ever narrows the service's own. Of several open windows the
+// largest ceiling holds, as the largest floor does, and no window's ceiling presses below an open floor. The
+// HorizontalPodAutoscaler's maximum is the last word, since the API server refuses a minReplicas above it.
 func (z *sizer) bounds(from, to time.Time) bounds {
 	b := bounds{least: z.svc.Min, most: math.MaxInt32}
 	if z.svc.Max > 0 {

@@ -173,8 +173,8 @@ func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
 	}
 }
 
-// A scale-in goes by a fifth of what ran a minute ago, or by two pods, whatever is wanted; and the count of a minute ago, not of the last
-// cycle, is what the fifth is of.
+// A scale-in uses a fifth of what ran a minute ago, or by two pods, whatever is wanted; and the count of a minute ago,
+// not of the last cycle, is what the fifth is of.
 func TestRateOfScaleIn(t *testing.T) {
 	for _, c := range []struct {
 		name              string

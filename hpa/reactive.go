@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// sample is one pod in the reckoning of CPU, in millicores.
+// sample is one pod in the computing of CPU, in millicores.
 type sample struct {
 	used, request int64
 	fresh         bool

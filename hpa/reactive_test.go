@@ -142,7 +142,8 @@ func TestPodsThatJustStartedAreNotMissed(t *testing.T) {
 		w.svc.Pods = append(w.svc.Pods, w.pod(name, 2*time.Minute))
 	}
 	tg := w.size()
-	// Three pods at their full request beside eight at 300 of 1000: 49 % of 60 %, so nine of eleven by CPU, and no more than the eight.
+	// Three pods at their full request next to eight at 300 of 1000: 49 % of 60 %, so nine of eleven by CPU, and no
+	// more than the eight.
 	if !tg.DataFresh || tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.Value != 8 {
 		t.Errorf("replicas %d fresh %v: %s", tg.Replicas, tg.DataFresh, tg.Reason)
 	}

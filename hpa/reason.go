@@ -8,8 +8,8 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// reason tells the whole story in one sentence: what happens, which part won and by which numbers, what the other parts said, and what
-// held or cut it.
+// reason gives the whole story in one sentence: what happens, which part won and by which numbers, what the other parts
+// said, and what held or cut it.
 func (z *sizer) reason(tg *Target) string {
 	var b strings.Builder
 	if z.floorOnly() {

@@ -15,11 +15,11 @@ import (
 func TestScripts(t *testing.T) {
 	scripttest.Run(t, func(*testing.T) scripttest.Script {
 		w := calm(8)
-		return scripttest.Script{Line: w.line, Out: func() string { return told(w.size()) }}
+		return scripttest.Script{Line: w.line, Out: func() string { return curveText(w.size()) }}
 	})
 }
 
-func told(tg Target) string {
+func curveText(tg Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "replicas %d", tg.Replicas)
 	if tg.Held != "" {

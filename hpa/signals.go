@@ -58,7 +58,8 @@ func (z *sizer) reactive() []Part {
 	return parts
 }
 
-// reactiveUtil is the utilisation that the reactive part keeps: the target, and no more than what is for latency while nobody foresees.
+// reactiveUtil is the utilisation that the reactive part keeps: the target, and no more than what is for latency
+// without a forecast.
 func (z *sizer) reactiveUtil() float64 {
 	if z.unforeseen {
 		return min(z.util, z.o.Defaults.LatencyUtilisation)
@@ -198,8 +199,9 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 	ratio := float64(k.Value) / float64(limit)
 	part.Detail = fmt.Sprintf("latency %s, limit %s", k.Value.Round(time.Millisecond), limit)
 	var n int32
-	// Below its limit latency objects to nothing, however near: a service at rest may lie anywhere under its limit, and a histogram tells
-	// no more than the bucket. What fewer replicas do to it, the load and the capacity of a replica say.
+	// Below its limit latency objects to nothing, however near: a service at rest may lie anywhere under its limit, and
+	// a histogram shows no more than the bucket. The load and the capacity of a replica say what fewer replicas do to
+	// it.
 	if ratio > 1 {
 		most := max(z.current, ceil(float64(explained)*d.LatencyFactor))
 		n = min(max(z.current, ceil(float64(z.svc.Ready())*min(ratio, d.LatencyFactor))), most)

@@ -26,7 +26,7 @@ type sizer struct {
 	// load is the live load where it counts what the portrait does, signal what live.Load counts.
 	load   fleet.Known[float64]
 	signal portrait.Signal
-	levels []level
+	levels []windowSize
 	lifts  []lift
 	pods   census
 	// unforeseen says that the forecast's skill has been lost for longer than it is waited for; known once the forecast was judged.

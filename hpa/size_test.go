@@ -48,7 +48,7 @@ func TestPredictiveFloorLooksTheLeadAhead(t *testing.T) {
 			t.Errorf("%s: floor %d, want %d", c.name, tg.Floor, c.want)
 		}
 	}
-	// Few observed starts: the standard two minutes stand beside what was seen.
+	// Few observed starts: the standard two minutes stand next to what was seen.
 	w := calm(8)
 	w.p.StartUps, w.p.StartUp[1] = 3, 10*time.Second
 	if lead := newSizer(&w.svc, &w.p, &w.t, &w.live, w.now, w.o).lead; lead != 3*time.Minute {

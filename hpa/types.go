@@ -39,7 +39,7 @@ type Decision struct {
 	From int32
 }
 
-// What may hold a change back, as Target.Held says it.
+// Causes that hold a change back, for Target.Held.
 const (
 	HeldBlocked       = reason.Blocked
 	HeldUnknown       = reason.ReplicasUnknown
@@ -53,7 +53,7 @@ const (
 	HeldZero          = reason.SetToZero
 )
 
-// What may cut a target, as Target.Limited says it.
+// Causes that cut a target, for Target.Limited.
 const (
 	LimitedMax   = reason.MaxReplicas
 	LimitedQuota = reason.Quota
@@ -65,7 +65,7 @@ const (
 // SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.
 const SignalForecast = "forecast"
 
-// PartKind is what a part of the sizing goes by.
+// PartKind is what a part of the sizing uses.
 type PartKind string
 
 // The kinds of parts.
@@ -109,8 +109,8 @@ type Target struct {
 	Floor     int32
 	Ahead     []int32
 	AheadStep time.Duration
-	// Likely is the beginning of Ahead as it will come to be if the tide comes as its median has it: each size is then decided on a forecast made
-	// shortly before, which is surer than today's. Empty where that cannot be told.
+	// Likely is the beginning of Ahead as it will come to be if the tide comes as its median has it: each size is then
+	// decided on a forecast made shortly before, which is surer than today's. Empty where that is unknown.
 	Likely []int32
 	Parts  []Part
 	// CapacityPerReplica is the load, in the portrait's signal, that one replica carries at its target; 0 while unknown.
@@ -133,7 +133,7 @@ type Target struct {
 	Unconfirmed []string
 	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
 	Unmeasured bool
-	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in goes by live signals.
+	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in uses live signals.
 	LiveAlone bool
 	// LiveMost is what the most would take that a nowcast makes of the live load, as soon as the one thing missing is a forecast whose skill is
 	// lost; 0 while it is not, or unknown.

@@ -15,8 +15,8 @@ const maxExpr = 256
 
 var fiveFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// Schedule is when windows open: a five-field cron expression. The cron library serves as parser and for its Next alone; a window is a
-// level, reckoned from the clock at each look, so that a start that nobody saw still holds.
+// Schedule is when windows open: a five-field cron expression. The cron library serves as parser and for its Next
+// alone; a window is a level, computed from the clock at each look, so that a start that was not seen still holds.
 type Schedule struct {
 	spec *cron.SpecSchedule
 	// everyHour schedules run by elapsed time, all others by the wall clock: a window every hour opens in both hours of a doubled hour,
@@ -24,7 +24,7 @@ type Schedule struct {
 	everyHour bool
 }
 
-// ParseSchedule reads a five-field cron expression. Its error is a sentence with the mend in it.
+// ParseSchedule reads a five-field cron expression. Its error is a sentence with the fix in it.
 func ParseSchedule(expr string) (Schedule, error) {
 	if len(expr) > maxExpr {
 		return Schedule{}, fmt.Errorf("schedule of %d characters: write at most %d", len(expr), maxExpr)
@@ -125,21 +125,21 @@ func (s Schedule) spans(zone *time.Location, d time.Duration, from, to time.Time
 	return out
 }
 
-// level is one window of a service over the horizon of a sizing.
-type level struct {
+// windowSize is one window of a service over the horizon of a sizing.
+type windowSize struct {
 	name     string
 	min, max int32
 	open     []span
 	err      error
 }
 
-// levels reckons every window of a service from now to the end of its horizon. A window that cannot be read keeps its error: validation
-// has refused it long before, and here it can agree to nothing.
-func levels(ws []fleet.Window, now, end time.Time) []level {
-	out := make([]level, 0, len(ws))
+// levels computes every window of a service from now to the end of its horizon. A window that cannot be read keeps its
+// error: validation has refused it long before, and here it can agree to nothing.
+func levels(ws []fleet.Window, now, end time.Time) []windowSize {
+	out := make([]windowSize, 0, len(ws))
 	for i := range ws {
 		w := &ws[i]
-		l := level{name: w.Name, min: w.Min, max: w.Max}
+		l := windowSize{name: w.Name, min: w.Min, max: w.Max}
 		s, err := ParseSchedule(w.Schedule)
 		switch {
 		case err != nil:
@@ -155,7 +155,7 @@ func levels(ws []fleet.Window, now, end time.Time) []level {
 }
 
 // at returns the stretch that holds a time.
-func (l *level) at(t time.Time) (span, bool) {
+func (l *windowSize) at(t time.Time) (span, bool) {
 	for _, s := range l.open {
 		if s.holds(t) {
 			return s, true
@@ -165,7 +165,7 @@ func (l *level) at(t time.Time) (span, bool) {
 }
 
 // within reports whether the window is open at any time in [from, to).
-func (l *level) within(from, to time.Time) bool {
+func (l *windowSize) within(from, to time.Time) bool {
 	for _, s := range l.open {
 		if s.meets(from, to) {
 			return true

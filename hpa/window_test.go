@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-func TestParseScheduleSaysTheMend(t *testing.T) {
+func TestParseScheduleSaysTheFix(t *testing.T) {
 	for expr, want := range map[string]string{
 		"":                        `schedule "" has 0 fields: write five (minute hour day-of-month month day-of-week), as in "0 9 * * 1-5"`,
 		"0 9 * *":                 `schedule "0 9 * *" has 4 fields: write five`,

@@ -86,7 +86,7 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 		return
 	}
 	if n.Agentless() {
-		cells = n.AllCells() // no part of it can be told clean
+		cells = n.AllCells() // no part of it can be reported clean
 	}
 	why := gone(reason.MadeAgain)
 	m.stray(n, from, why, m.adoptCells(n, from, to, cells, why))
@@ -192,8 +192,8 @@ func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
 	}
 }
 
-// adoptStrays finds offline work on room of a machine that is home, and adopts what it is on. What runs on idle room alone needs no parcel where an
-// agent confines it, and what ends already is waited for.
+// adoptStrays finds offline work on room of a machine that is home, and adopts what it is on. Work on idle room needs
+// no parcel where an agent confines it, and the planner waits for pods that end already.
 func (m *maker) adoptStrays(n *fleet.Node) {
 	s := m.in.Snapshot
 	pool, borrower := s.Pool(n.Pool), borrowerOf(s)

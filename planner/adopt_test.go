@@ -82,8 +82,8 @@ func TestWhatOnlineIsOnDoesNotTurnBack(t *testing.T) {
 	}
 }
 
-// What stands in the plan for people names machine, cause and what holds it back, and only what is true.
-func TestStraysAreTold(t *testing.T) {
+// The plan's text for operators names machine, cause and what holds it back, and only what is true.
+func TestStraysAreReported(t *testing.T) {
 	w := newWorld(4).service("web", 18, 0, 3, 95)
 	w.worker(3, 0)
 	w.worker(3, 1)

@@ -26,7 +26,7 @@ func TestMost(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	target.Ahead = make([]int32, 2*24*12)
-	target.Ahead[24*12+1] = 50 // after the day that tenants are told of
+	target.Ahead[24*12+1] = 50 // after the day that tenants hear of
 	if got := mostInEach(&target, w.parts); slices.Max(got) != 4 {
 		t.Errorf("two days: %v", got)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// One place is free, and two jobs could use it. The job that was asked for lately and waits gets it, whoever has the smaller share, so that the
-// place does not change hands each cycle; the claim ends after a while.
+// One place is free, and two jobs could use it. The job that was asked for lately and waits gets it, whichever has the
+// smaller share, so that the place does not change hands each cycle; the claim ends after a while.
 func TestTheNextRoomGoesToWhoWasAskedForLately(t *testing.T) {
 	for _, c := range []struct {
 		name         string

@@ -140,9 +140,10 @@ func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 // held reports whether online has a borrowed machine or is about to get it, so that it is not on its way home.
 func held(x *fleet.Loan) bool { return x.Phase == fleet.Lent || x.Phase == fleet.Emptying }
 
-// giveBack sends borrowed machines home that online does not need: those with the fewest online pods first, as many as the room beyond the high
-// watermark allows, and once they are due as many as online can do without. It says why nothing else may begin: a pool that keeps what it borrowed
-// lends nothing. What goes home may take hours, since its pods leave by scale-in alone, and holds nothing up.
+// giveBack sends borrowed machines home that online does not need: those with the fewest online pods first, as many as
+// the room beyond the high watermark allows, and once they are due as many as online can do without. It says why
+// nothing else may begin: a pool that keeps what it borrowed lends nothing. A machine on its way home may take hours,
+// since its pods leave by scale-in alone, and holds nothing up.
 func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) reason.Reason {
 	s := m.in.Snapshot
 	lent := slices.DeleteFunc(slices.Clone(l.Borrowed), func(x *fleet.Loan) bool { return !held(x) })
@@ -154,7 +155,7 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) r
 	slices.SortFunc(lent, func(a, b *fleet.Loan) int {
 		return cmp.Or(fleet.TrueFirst(a.Phase == fleet.Emptying, b.Phase == fleet.Emptying), cmp.Compare(m.on(a.Node).Asked().CPU, m.on(b.Node).Asked().CPU), cmp.Compare(a.ID, b.ID))
 	})
-	// What comes is no room yet, so what is emptied in vain is judged with it.
+	// A machine to come is no room yet, so those that are emptied in vain are judged with it.
 	spare = spare.Add(l.Coming.CPUAndMemory())
 	due := l.Above(l.pool.LowWatermark).Sub(l.need(0, lead).CPUAndMemory())
 	for _, x := range lent {
@@ -216,7 +217,8 @@ func (m *maker) sides(node fleet.NodeID) (online, offline []*fleet.Pod) {
 	return online, offline
 }
 
-// invite tells offline pods that they must go, waits for their answers or the deadline, and evicts them. What cannot be emptied is given up.
+// invite gives offline pods their notice, waits for their answers or the deadline, and evicts them. It gives up a
+// machine that cannot be emptied.
 func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 	s := m.in.Snapshot
 	if s.At.Sub(l.Deadline) >= m.in.Options.EmptyFor {
@@ -235,7 +237,7 @@ func (m *maker) invite(l *fleet.Loan, offline []*fleet.Pod) {
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: reason.Of(reason.Borrowed, l.NodeName, l.Reason)})
 		default:
-			m.tell(l, p, own, after.Deadline)
+			m.notify(l, p, own, after.Deadline)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Whatever stands where, for loans in both directions: nobody but offline pods is told, evicted or killed; nobody on the way back to offline
-// is; nobody is evicted before his deadline without an answer, nor killed before the announced time; and no machine is cut off that no loan
-// gave up, nor with online pods on it.
-func TestNobodyIsTakenWhoWasNotTold(t *testing.T) {
+// Whatever stands where, for loans in both directions: no pod but offline's is noticed, evicted or killed; none on the
+// way back to offline is; none is evicted before its deadline without an answer, nor killed before the announced time;
+// and no machine is cut off that no loan gave up, nor with online pods on it.
+func TestNoPodIsTakenWithoutNotice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.IntRange(2, 5).Draw(t, "machines"))
 		own := len(w.s.Nodes)
@@ -111,7 +111,7 @@ func TestHomesOfWhatIsOnBorrowedMachines(t *testing.T) {
 		l := w.loan(3, c.phase, 2)
 		l.From, l.To = "offline", "online"
 		w.s.Sort()
-		if got := Homes(&w.s)["shop/web"]; got != c.want {
+		if got := PoolsOf(&w.s)["shop/web"]; got != c.want {
 			t.Errorf("while the machine is %s the service belongs to %q", c.phase, got)
 		}
 	}
@@ -183,8 +183,9 @@ func TestTwoBorrowersHaveOneLender(t *testing.T) {
 	}
 }
 
-// What is borrowed is looked for as early as the lender's own notice needs (20 minutes here, where what is lent to it has two), its drain and
-// clean time, the pods' start and a cycle, and is not sent back by the next plan. Own loans come home at their own time, and are not borrowed for.
+// The planner looks for machines to borrow as early as the lender's own notice needs (20 minutes here, where its loans
+// have two), its drain and clean time, the pods' start and a cycle, and is not sent back by the next plan. Own loans
+// come home at their own time, and are not borrowed for.
 func TestBorrowsAheadOfTheLendersNotice(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -237,7 +238,8 @@ func TestBorrowsAheadOfTheLendersNotice(t *testing.T) {
 	}
 }
 
-// What will be short is borrowed ahead only so far as nothing comes home for it: a machine that is not ready, or about to leave, does not.
+// A coming shortage is borrowed for ahead only so far as nothing comes home for it: a machine that is not ready, or
+// about to leave, does not.
 func TestWhoIsDownIsBorrowedFor(t *testing.T) {
 	for _, c := range []struct {
 		phase  fleet.Phase

@@ -42,7 +42,8 @@ func (m *maker) charge(charges []Charge, node fleet.NodeID, pods int, due bool) 
 	return append(charges, c)
 }
 
-// spending is what this plan spends of a pool's disruption budget. Pods on a machine of no pool may not be taken at all.
+// spending is what this plan spends of a pool's disruption budget. Pods on a machine of no pool must not be taken at
+// all.
 func (m *maker) spending(id fleet.PoolID) *fleet.Spending {
 	if m.budgets == nil {
 		s := m.in.Snapshot

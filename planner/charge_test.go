@@ -29,7 +29,7 @@ func heldByLedger(p *Plan) (out []string) {
 	return out
 }
 
-// What a quota takes back after its notice waits for no ledger, and all of it is counted as due.
+// Pods that a quota takes back after its notice wait for no ledger, and all of them count as due.
 func TestQuotaTakesBackPastTheLedger(t *testing.T) {
 	for _, steerable := range []bool{true, false} {
 		w := newWorld(6).service("web", 12, 0, 6, 60)
@@ -78,7 +78,7 @@ func TestBudgetCountsThePodsThatItIsChargedWith(t *testing.T) {
 	}
 }
 
-// Shares of jobs are levelled as far as the ledger lets members go, and the job is told why it keeps more.
+// Shares of jobs are levelled as far as the ledger lets members go, and the job's status says why it keeps more.
 func TestLevellingIsBoundedByTheLedger(t *testing.T) {
 	for _, c := range []struct {
 		budget fleet.DisruptionBudget
@@ -135,8 +135,8 @@ func TestJobsGiveBackPastTheLedger(t *testing.T) {
 	}
 }
 
-// A change of a template rolls all pods of its service over: it begins where that fits what is left of the budget, or where nothing of it is
-// spent. In place nobody goes.
+// A change of a template rolls all pods of its service over: it begins where that fits what is left of the budget, or
+// where nothing of it is spent. In place no pod goes.
 func TestRollOversWaitForTheLedger(t *testing.T) {
 	spent := func(pods int) fleet.Ledger { return fleet.Ledger{}.Charge(t0, "service shop/pay", pods) }
 	for name, c := range map[string]struct {
@@ -173,7 +173,7 @@ func TestRollOversWaitForTheLedger(t *testing.T) {
 		if len(m.plan.Resizes) != 1 || !slices.Equal(m.plan.Resizes[0].Charges, want) {
 			t.Errorf("%s: %+v, withheld %+v", name, m.plan.Resizes, m.plan.Withheld)
 		}
-		// What it takes is nobody else's any more.
+		// No later action has what it takes.
 		if by := m.spending("online").Refuses("service shop/b", 100, 3); by == "" {
 			t.Errorf("%s: three more of another service go: %q", name, by)
 		}

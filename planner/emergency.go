@@ -10,9 +10,9 @@ import (
 	"github.com/springtide/springtide/reclaim"
 )
 
-// shortenNotices answers online pods that wait for room while machines for them are under notice: of those, in the order in which they will be home,
-// it brings the deadlines of as many as the pods need down to the shortest notice there is. It is announced in the loan first, and the pods
-// are told again. Heartbeats are not heard on a machine that is shortened.
+// shortenNotices answers online pods that wait for room while machines for them are under notice: of those, in the
+// order in which they will be home, it brings the deadlines of as many as the pods need down to the shortest notice
+// there is. It is announced in the loan first, and the pods get a new notice. Shortened notices ignore heartbeats.
 func (m *maker) shortenNotices() {
 	s := m.in.Snapshot
 	for i := range s.Pools {

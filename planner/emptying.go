@@ -33,7 +33,7 @@ func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 			continue
 		}
 		switch free := withGPUs(m.on(n.ID).Free()); {
-		case m.home[loan.ID]: // called off by this plan already
+		case m.returning[loan.ID]: // called off by this plan already
 			short = short.Sub(free)
 		case !m.decided(loan.ID) && free.CPU >= leastRoom:
 			left = append(left, freed{loan, free})
@@ -82,8 +82,8 @@ func bestFor(left []freed, short fleet.Resources) int {
 	return best
 }
 
-// giveUpPinned cancels loans whose machines cannot be emptied, because their services will not shrink after all. What is only late is given up
-// by [maker.giveUpLate].
+// giveUpPinned cancels loans whose machines cannot be emptied, because their services will not shrink after all. Late
+// loans are given up by [maker.giveUpLate].
 func (m *maker) giveUpPinned(l *ledger, term time.Duration) {
 	s, o := m.in.Snapshot, m.in.Options
 	drops := l.drops(term)

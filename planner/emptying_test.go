@@ -47,8 +47,8 @@ func TestShortageCallsOffWhatHasRoom(t *testing.T) {
 	}
 }
 
-// What begins is still right in the next plan: the rule of the offer and that of the recall see the same tide, and between the two of them is
-// what the former leaves free.
+// A begun loan is still right in the next plan: the rule of the offer and that of the recall see the same tide, and the
+// room that the former leaves free lies between the two.
 func TestWhatBeginsIsNotCalledOffByTheNextPlan(t *testing.T) {
 	begun := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,7 +165,7 @@ func TestALateLoanIsGivenUp(t *testing.T) {
 	}
 }
 
-// What is given up comes home, so a shortage recalls no other machine for the same room.
+// A loan that is given up comes home, so a shortage recalls no other machine for the same room.
 func TestWhatIsGivenUpCoversAShortage(t *testing.T) {
 	w := newWorld(6).service("web", 30, 0, 4, 30*8*0.63)
 	w.loan(4, fleet.Lent, 1)

@@ -22,7 +22,7 @@ type ETA struct {
 	Why  reason.Reason
 }
 
-// What a job may wait for.
+// Causes of a job's wait.
 const (
 	WaitsForTide      = "Tide"       // room that the ebb will leave
 	WaitsForHome      = "StableRoom" // room that is never lent: no tide brings it
@@ -102,8 +102,8 @@ func (m *maker) etas(x *staffing) {
 // waiting reports whether nothing of a job that has work is asked for.
 func (st *staff) waiting() bool {
 	work := false
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		if c.want > 0 || c.running > 0 {
 			return false
 		}
@@ -112,7 +112,7 @@ func (st *staff) waiting() bool {
 	return work
 }
 
-// estimate is what the ETAs of one plan rest on.
+// estimate is what the ETAs of one plan depend on.
 type estimate struct {
 	x *staffing
 	// home is what the machines of offline pools hold, lent what online lends now; loose is what offline pods of no job we know ask for.
@@ -198,7 +198,7 @@ func (st *staff) starts(i int) int {
 		if gangs(mem) {
 			return int(leastOf(mem))
 		}
-		return st.crews[i].unbound
+		return st.roles[i].unbound
 	}
 	return min(max(int(leastOf(mem)), 1), int(mostOf(mem)))
 }
@@ -208,7 +208,7 @@ func (e *estimate) of(k int) ETA {
 	st := e.order[k]
 	var eta ETA
 	var need, stable, asks fleet.Resources
-	for i := range st.crews {
+	for i := range st.roles {
 		mem, n := &st.job.Members[i], st.starts(i)
 		if n == 0 {
 			continue
@@ -276,7 +276,7 @@ func (e *estimate) along(eta *ETA, st *staff, need, held fleet.Resources, before
 			if k+1 < outlookSteps && !look.At.Add(stepStart(k+1)).After(now) {
 				continue // over
 			}
-			// What is lent stays until it must come home; what is lent anew must be free for a term.
+			// A lent machine stays until it must come home; a new loan must have a free term.
 			lent = lent.CPUAndMemory().Min(look.Stay[b][k]).Max(look.Begin[b][k])
 			if shut != nil && shut(k) {
 				opened = look.At.Add(stepStart(k + 1))
@@ -334,7 +334,7 @@ func (e *estimate) precedes(i, k int) bool {
 func (st *staff) keeps(from *staff, role int) int64 {
 	n := int(leastOf(&st.job.Members[role]))
 	if st.job.Priority > from.job.Priority {
-		n = max(n, st.crews[role].stay)
+		n = max(n, st.roles[role].stay)
 	}
 	return int64(n)
 }
@@ -347,7 +347,7 @@ func (e *estimate) held(k int) (all, atHome fleet.Resources, jobs int) {
 			continue
 		}
 		var sum fleet.Resources
-		for r := range v.crews {
+		for r := range v.roles {
 			mem, n := &v.job.Members[r], v.keeps(e.order[k], r)
 			if n == 0 {
 				continue
@@ -395,8 +395,8 @@ func (e *estimate) unit(mem *fleet.Member) (fleet.Resources, bool) {
 	return out, true
 }
 
-// steady keeps what was said while it is about right, so that nobody is told a new time every minute, and rounds what is said anew: the farther
-// off, the coarser.
+// steady keeps what was said while it is about right, so that no user reads a new time every minute, and rounds what is
+// said again: the farther off, the coarser.
 func (m *maker) steady(eta ETA) ETA {
 	now := m.in.Snapshot.At
 	if was, ok := m.in.ETAs[eta.Job]; ok && was.stillTrue(&eta, now) {
@@ -427,7 +427,8 @@ func roundUp(t time.Time, to time.Duration) time.Time {
 	return t
 }
 
-// stillTrue reports whether what was said differs from what is reckoned now by no more than a tenth of the time until then, and ten minutes.
+// stillTrue reports whether what was said differs from what is computed now by no more than a tenth of the time until
+// then, and ten minutes.
 func (e *ETA) stillTrue(now *ETA, at time.Time) bool {
 	if e.Kind != now.Kind || e.Members != now.Members {
 		return false

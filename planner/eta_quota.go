@@ -28,7 +28,8 @@ func newQuotaBounds(t *tenants) *quotaBounds {
 	return q
 }
 
-// shut tells the steps of an outlook in which a tenant may not use so much, though it may at some other time; nil where it may at any.
+// shut returns the steps of an outlook in which a tenant must not use so much, though it may at some other time; nil
+// where it may at any.
 func (q *quotaBounds) shut(id fleet.TenantID, uses fleet.Resources, from, now time.Time) func(step int) bool {
 	if q.always.Refuse(id, uses) == nil {
 		return nil
@@ -41,7 +42,8 @@ func (q *quotaBounds) shut(id fleet.TenantID, uses fleet.Resources, from, now ti
 	}
 }
 
-// never names the limit that keeps a job from ever beginning as quotas are: even if nobody else used anything, and all slices were open.
+// never names the limit that keeps a job from ever beginning as quotas are: even if no other tenant used anything, and
+// all slices were open.
 func (e *estimate) never(st *staff, asks fleet.Resources) reason.Reason {
 	id := st.grow.id
 	if x := e.quotas.ever.Refuse(id, asks); x != nil {
@@ -97,7 +99,7 @@ func (e *estimate) kin(k int) (sum fleet.Resources, names []string) {
 			continue
 		}
 		var one fleet.Resources
-		for r := range v.crews {
+		for r := range v.roles {
 			one = one.Add(v.job.Members[r].Request.Times(v.keeps(e.order[k], r)))
 		}
 		if !one.IsZero() {
@@ -107,11 +109,11 @@ func (e *estimate) kin(k int) (sum fleet.Resources, names []string) {
 	return sum, names
 }
 
-// parcels is how many parcels of a class a job needs at least to begin: those that the members fill which fit on nothing else. A machine that may be
-// lent by the socket as well as whole binds nobody here.
+// parcels is how many parcels of a class a job needs at least to begin: those that the members fill which fit on
+// nothing else. A machine that may be lent by the socket as well as whole binds no job here.
 func (e *estimate) parcels(st *staff, class fleet.ParcelClass) int64 {
 	var need, largest fleet.Resources
-	for i := range st.crews {
+	for i := range st.roles {
 		mem, n := &st.job.Members[i], st.starts(i)
 		if machine, all := e.within(mem, class); n > 0 && all {
 			need, largest = need.Add(mem.Request.Times(int64(n))), largest.Max(machine)

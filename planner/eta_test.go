@@ -68,7 +68,7 @@ func machinesAtMost(n int64) []fleet.ParcelQuota {
 	return []fleet.ParcelQuota{{Class: fleet.ParcelClass{Kind: fleet.KindNode}, Guarantee: n, BorrowingLimit: fleet.KnownAt(int64(0), t0)}}
 }
 
-// What a job that waits is told: a band where the tide brings room, and the reason where nothing does.
+// The status of a waiting job: a band where the tide brings room, and the reason where nothing does.
 func TestETA(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -179,7 +179,7 @@ func TestETA(t *testing.T) {
 	}
 }
 
-// What was said stands while it is about right, and a job that runs is told nothing.
+// A stated time stands while it is about right, and a running job has none.
 func TestETASteady(t *testing.T) {
 	said := ETA{Job: "batch/train", Earliest: t0.Add(2 * time.Hour), Expected: t0.Add(3 * time.Hour), Latest: t0.Add(4 * time.Hour), Members: 4, Kind: WaitsForTide, Why: reason.Said("said")}
 	for _, c := range []struct {
@@ -257,13 +257,13 @@ func TestPropertyBandInOrder(t *testing.T) {
 
 // Pods are not moved to empty machines: what is lent is what falls from the top, or lies in free sockets, and never what online keeps.
 func TestEmptied(t *testing.T) {
-	y := &yardage{capacity: cpu(256), asked: 96000, on: []fleet.MilliCPU{0, 16000, 32000, 48000}, below: []fleet.MilliCPU{0, 0, 16000, 48000, 96000},
+	y := &poolRoom{capacity: cpu(256), asked: 96000, on: []fleet.MilliCPU{0, 16000, 32000, 48000}, below: []fleet.MilliCPU{0, 0, 16000, 48000, 96000},
 		each: 64000, parcel: 64000}
 	sockets := *y
 	sockets.parcel = 32000
 	for _, c := range []struct {
 		name             string
-		y                *yardage
+		y                *poolRoom
 		top, asked, keep fleet.MilliCPU
 		want             fleet.MilliCPU
 	}{
@@ -274,7 +274,7 @@ func TestEmptied(t *testing.T) {
 		{"and falls empty again from there", y, 256000, 128000, 0, 128000},
 		{"by sockets", &sockets, 96000, 96000, 0, 64000 + 32000 + 32000},
 		{"nothing is asked for", y, 96000, 0, 0, 256000},
-		{"no machines", &yardage{}, 5, 5, 0, 0},
+		{"no machines", &poolRoom{}, 5, 5, 0, 0},
 	} {
 		if got := c.y.emptied(c.top, c.asked, c.keep); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

@@ -29,9 +29,9 @@ func (m *maker) frees(n *fleet.Node, cells []int) bool {
 	})
 }
 
-// withPlaces keeps of the parcels that may be lent those without whose machines online still has a place for every replica that it will ask
-// for while they are away. Sums alone do not say so: a replica of 48 cores fits no three machines with 16 free cores each. Where one fits
-// nowhere, a machine on which it does stays, the one that was chosen last. What fits no machine at all is no reason to keep any.
+// withPlaces drops candidates whose loss leaves a replica without room, of those that online will ask for while they are
+// away. Sums alone do not say so: a replica of 48 cores fits no three machines with 16 free cores each. Where one fits
+// nowhere, a machine on which it does stays, the one that was chosen last. A replica that fits no machine at all is no reason to keep any.
 func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Duration) (kept []reclaim.Candidate, pins []Pin) {
 	more := l.growth(from, to)
 	if len(take) == 0 || len(more) == 0 {
@@ -82,8 +82,9 @@ type growth struct {
 	more int
 }
 
-// growth lists what the pool's services will ask for between two times, the largest replicas first, since the small ones fill what those
-// leave. It is reckoned as the room to lend is, with services whose signals are missing at their worst.
+// growth lists what the pool's services will ask for between two times, the largest replicas first, since the small
+// ones fill what those leave. It is computed as the room to lend is, with services whose signals are missing at their
+// worst.
 func (l *ledger) growth(from, to time.Duration) []growth {
 	var out []growth
 	var all deviations
@@ -91,7 +92,7 @@ func (l *ledger) growth(from, to time.Duration) []growth {
 		_, above := v.asks(from, to, true)
 		all.add(v.svc.Request.Times(int64(above)))
 	}
-	share := all.share()
+	share := all.remaining()
 	for _, v := range l.services {
 		likely, above := v.asks(from, to, true)
 		more := int(likely) + int(math.Ceil(share*float64(above))) - v.svc.Landed()

@@ -8,7 +8,8 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// follow takes loans that were already announced one step further, and mends what a crash left between two writes. It starts nothing.
+// follow takes loans that were already announced one step further, and fixes what a crash left between two writes. It
+// starts nothing.
 func (m *maker) follow() {
 	s := m.in.Snapshot
 	for i := range s.Loans {
@@ -132,8 +133,8 @@ func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 	return true
 }
 
-// orphaned sends home what a pool lent that is gone: nobody else judges when its room is wanted. What online holds it gives back as ever, when
-// it can do without. It reports whether that was the loan's step.
+// orphaned sends home the machines of a pool that is gone: no other part judges when their room is wanted. Online gives
+// back what it holds as ever, when it can do without. It reports whether that was the loan's step.
 func (m *maker) orphaned(l *fleet.Loan) bool {
 	s, o := m.in.Snapshot, m.in.Options
 	why, by := func(so reason.Reason) reason.Reason { return reason.Of(reason.PoolGone, l.From, so) }, m.permit(permitted{}, takes)
@@ -202,7 +203,8 @@ func (m *maker) guestOfOnline(l *fleet.Loan, n *fleet.Node) *fleet.Pod {
 	return nil
 }
 
-// handOver gives emptied parcels of machines that lend others to the borrower, but for those whose machine this plan calls home.
+// handOver gives emptied parcels of machines that lend others to the borrower, but for those whose machine this plan
+// recalls.
 func (m *maker) handOver() {
 	s := m.in.Snapshot
 	for _, l := range m.clean {
@@ -218,13 +220,14 @@ func (m *maker) occupied(l *fleet.Loan) bool {
 		slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 }
 
-// forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the room or none came. Its room is
-// open to online from the return on (fleet.AccessOf). What the object holds back is the next loan of the machine. While other parcels of the machine are on their way
-// home it stays in any case: its entry in the share is what keeps the cells at home open next to them.
+// forget ends the object of a loan that is over: a cancelled one at once, a returned one when an online pod took the
+// room or none came. Its room is open to online from the return on (fleet.AccessOf). The object holds back the next
+// loan of the machine. While other parcels of the machine are on their way home it stays in any case: its entry in the
+// share is what keeps the cells at home open next to them.
 func (m *maker) forget(l *fleet.Loan) {
 	s := m.in.Snapshot
 	if n := s.Node(l.Node); n != nil && s.Pool(n.Pool) == nil && n.Marks != (fleet.NodeMarks{}) {
-		return // no pool answers for the machine: the loan alone tells that its marks are ours to take off
+		return // no pool answers for the machine: only the loan shows that its marks are ours to take off
 	}
 	why := reason.Of(reason.LoanCancelled)
 	switch {
@@ -374,7 +377,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 			continue
 		}
 		if l == loans[0] { // the first loan of the machine speaks for all of them: they come home together
-			m.tell(l, p, loans, deadline)
+			m.notify(l, p, loans, deadline)
 		}
 		if p.Heartbeat.OK && p.Heartbeat.Value.After(beat) {
 			beat = p.Heartbeat.Value
@@ -385,7 +388,8 @@ func (m *maker) noticed(l *fleet.Loan) {
 	}
 	acked := m.allAnswered(l.Node, loans)
 	if after, err := l.Drain(s.At, acked); err == nil {
-		// The time of the kill counts from the first eviction that was accepted. With nobody to evict it counts from now.
+		// The time of the kill counts from the first eviction that was accepted. With no pod to evict it counts from
+		// now.
 		if m.ending(l) {
 			after, err = after.AnnounceKill(s.At, m.killAt(l), after.Reason)
 		}

@@ -48,7 +48,7 @@ func TestLendWaitsForTheTaint(t *testing.T) {
 	}
 }
 
-// The room of a returned parcel is taken by whoever starts there, however long he has waited for it.
+// The room of a returned parcel is taken by the pod that starts there, however long it has waited.
 func TestAClaimantThatWaitedTakesTheRoom(t *testing.T) {
 	for _, started := range []time.Duration{-time.Hour, time.Minute} {
 		w := newWorld(3).service("web", 1, 1, 1, 4)
@@ -176,7 +176,8 @@ func TestAPromiseNeverMovesEarlier(t *testing.T) {
 	}
 }
 
-// A loan carries a due time from its beginning: as long as the offer holds, then as the forecast says. Whoever works there reads it.
+// A loan carries a due time from its beginning: as long as the offer holds, then as the forecast says. The borrower's
+// pods read it.
 func TestEveryLoanHasADueTime(t *testing.T) {
 	due := func(w *world, kind MoveKind) time.Duration {
 		t.Helper()
@@ -203,9 +204,9 @@ func TestEveryLoanHasADueTime(t *testing.T) {
 // A heartbeat moves the deadline as far as it asks for, but past neither the pool's longest notice nor the due time.
 func TestHeartbeatsAreBounded(t *testing.T) {
 	for _, c := range []struct {
-		name            string
-		told, due, asks time.Duration // from now
-		want            time.Duration // 0: the deadline stands
+		name              string
+		notice, due, asks time.Duration // from now
+		want              time.Duration // 0: the deadline stands
 	}{
 		{"as it asks", -time.Minute, time.Hour, 3 * time.Minute, 3 * time.Minute},
 		{"the longest notice is ten minutes", -9 * time.Minute, time.Hour, 3 * time.Minute, time.Minute},
@@ -215,7 +216,7 @@ func TestHeartbeatsAreBounded(t *testing.T) {
 	} {
 		w := newWorld(4).service("web", 24, 0, 3, 130)
 		l := w.loan(3, fleet.Noticed, 2)
-		l.FirstNotice, l.Deadline, l.Due = t0.Add(c.told), t0.Add(10*time.Second), t0.Add(c.due)
+		l.FirstNotice, l.Deadline, l.Due = t0.Add(c.notice), t0.Add(10*time.Second), t0.Add(c.due)
 		w.worker(3, 0)
 		p := &w.s.Pods[len(w.s.Pods)-1]
 		p.Heartbeat, p.NoticeLoan, p.NoticeEpoch = fleet.KnownAt(t0.Add(c.asks), t0), l.ID, l.Epoch

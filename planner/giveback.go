@@ -15,8 +15,8 @@ type GiveBack struct {
 	Why      reason.Reason
 }
 
-// giveBacks finds the HPAs that nobody asked to be kept. A floor that goes takes away, so a new leader watches one window first: the service
-// may be about to be written again.
+// giveBacks finds the HPAs that no ElasticService asks to keep. A floor that goes takes away, so a new leader watches
+// one window first: the service may be about to be written again.
 func (m *maker) giveBacks() {
 	s := m.in.Snapshot
 	for i := range s.Orphans {

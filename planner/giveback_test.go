@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// An HPA that nobody asks for goes back once the leader has watched for a window, and not under a freeze.
+// An HPA that no ElasticService asks for goes back once the leader has watched for a window, and not under a freeze.
 func TestOrphansAreGivenBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*fleet.Snapshot)

@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What a pool's view counts of its loans, phase by phase; loans of other pools are none of its.
+// A pool's view counts its loans, phase by phase; loans of other pools are none of its.
 func TestTheViewCountsLoans(t *testing.T) {
 	w := newWorld(8)
 	for i, phase := range []fleet.Phase{fleet.Returned, fleet.Lent, fleet.Noticed, fleet.Draining, fleet.Fenced, fleet.WrittenOff, fleet.Lent} {
@@ -258,7 +258,7 @@ func TestATurnBackLooksBeyondTheTerm(t *testing.T) {
 	}
 }
 
-// What became of the pods that the ladder ended is said by what is there: killed ones, ending ones, both, or none.
+// The pods that are there show what became of those that the ladder ended: killed ones, ending ones, both, or none.
 func TestWhatBecameOfTheEnded(t *testing.T) {
 	for _, c := range []struct {
 		killed, ending int
@@ -323,7 +323,8 @@ func TestWhichLoansAreOnTheirWayHome(t *testing.T) {
 	}
 }
 
-// Pods that are ending hide none that is to be told or evicted, and the first loan of a machine speaks for all of them.
+// Pods that are ending hide none that is due a notice or an eviction, and the first loan of a machine speaks for all of
+// them.
 func TestEachPodOfADrainingMachine(t *testing.T) {
 	w := newWorld(4)
 	w.loan(3, fleet.Draining, 2)
@@ -347,7 +348,7 @@ func TestEachPodOfADrainingMachine(t *testing.T) {
 			p.Deleting = true
 		case 1: // it answered
 			p.NoticeLoan, p.NoticeEpoch, p.AckEpoch = "loan-m03", 2, 2
-		case 2: // it was told, and did not answer
+		case 2: // it had its notice, and did not answer
 			p.NoticeLoan, p.NoticeEpoch = second.ID, 2
 		}
 	}

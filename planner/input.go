@@ -24,13 +24,14 @@ type Input struct {
 	Gangs map[fleet.JobID]fleet.Gang
 	// Paces are how long the steps of recalls took.
 	Paces reclaim.Paces
-	// ETAs are what was said last of jobs that wait, Outlook the days ahead that they rest on; nil where none was made.
+	// ETAs are what was said last of jobs that wait, Outlook the days ahead that they depend on; nil where none was
+	// made.
 	ETAs    map[fleet.JobID]ETA
 	Outlook *Outlook
 	// Begun are the loans that were begun within the last hour, as far as the process knows: those that are over are in no snapshot any more.
 	Begun []Begun
-	// Thawed is when the last freeze was seen to be over, zero where there was none: deadlines that ran out until then are announced anew,
-	// whenever they come into sight.
+	// Thawed is when the last freeze was seen to be over, zero where there was none: deadlines that ran out until then
+	// are announced again, whenever they come into sight.
 	Thawed time.Time
 	// Links are how the members of link groups follow each other, as learned from history.
 	Links map[fleet.ServiceID]Link
@@ -46,7 +47,7 @@ type Begun struct {
 	At   time.Time
 }
 
-// Options are the figures that a plan rests on. Their defaults carry their arithmetic.
+// Options are the figures that a plan depends on. Their defaults carry their arithmetic.
 type Options struct {
 	// Interval is the time to the next plan.
 	Interval time.Duration
@@ -82,7 +83,7 @@ func DefaultOptions() Options {
 		StartUp:  2 * time.Minute,
 		EmptyFor: 30 * time.Minute, // a parcel on its way earns nothing: half of the least term is the most to wait
 		EmptyMax: time.Hour,
-		// A claim that nobody took in ten minutes is not wanted: start-up takes two.
+		// A claim without a pod in ten minutes is not wanted: start-up takes two.
 		ClaimHold:  10 * time.Minute,
 		RecallRest: 30 * time.Minute,
 		// As Kueue waits for the pods of a workload (waitForPodsReady): 5 minutes, then again after 60 s, doubled up to an hour.
@@ -90,8 +91,8 @@ func DefaultOptions() Options {
 		// A gang that others passed for as long as the least loan lasts would be passed in the next one too.
 		GangPatience: 30 * time.Minute,
 		MemberStay:   10 * time.Minute, // starting and restoring take about two: at least four fifths of a stay are work
-		// What scale-in was to free is not free before its stabilisation window is over. An hour is how long an emptying is tried: a machine
-		// that is turned back again and again costs no more tries than that.
+		// Room that scale-in was to free is not free before its stabilisation window is over. An hour is how long an
+		// emptying is tried: a machine that is turned back again and again costs no more tries than that.
 		Rests:     reclaim.Rests{Least: 5 * time.Minute, Most: time.Hour},
 		Placement: 0.02,
 	}

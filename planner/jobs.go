@@ -33,7 +33,7 @@ func (m *maker) jobs() {
 	}
 	x.rebalance()
 	for _, st := range x.list {
-		for i := range st.crews {
+		for i := range st.roles {
 			m.scaleJob(st, i)
 		}
 	}
@@ -71,7 +71,7 @@ func wanted(mem *fleet.Member) int32 {
 // staff is one job while it is sized.
 type staff struct {
 	job   *fleet.Job
-	crews []crew // by member
+	roles []roleState // by member
 	grow  grow
 	gang  fleet.Gang
 	// note says why the gang is not whole, shed why members had to go, owes why all of the gang has to.
@@ -81,9 +81,9 @@ type staff struct {
 	gangTimedOut time.Time
 }
 
-// crew is where the pods of one member role are, and how many there should be.
-type crew struct {
-	// stay are on room that stays, leaving on room that is going home; going are told to end and not gone.
+// roleState is where the pods of one member role are, and how many there should be.
+type roleState struct {
+	// stay are on room that stays, leaving on room that is going home; going have a notice and are not gone.
 	stay, leaving, going int
 	// running are at work, wherever they are.
 	running int
@@ -96,9 +96,10 @@ type crew struct {
 	// stuck says that there was no room, or no quota, for one more; leaves that members leave a parcel, or a machine that is kept for a gang: a size
 	// says how many there are, not where, and one that were made elsewhere before those are gone would keep them.
 	stuck, leaves bool
-	// pods are those that stay or were told to end; who goes first stands first.
+	// pods are those that stay or have a notice; the first to go stands first.
 	pods []*fleet.Pod
-	// unbound are pods of a fixed member that wait for a machine: nobody asked for them here, and without them the others idle.
+	// unbound are pods of a fixed member that wait for a machine: this workload did not ask for them, and without them
+	// the others idle.
 	unbound int
 	// parting is above the highest index among the leaving; ended are those that end, and those that never began where a size names who leaves.
 	parting int
@@ -129,7 +130,7 @@ func (m *maker) newStaffing() *staffing {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		if !j.Blocked.Any() {
-			st := &staff{job: j, crews: make([]crew, len(j.Members))}
+			st := &staff{job: j, roles: make([]roleState, len(j.Members))}
 			of[j.ID], x.list = st, append(x.list, st)
 		}
 	}
@@ -156,7 +157,7 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 	if i < 0 {
 		return
 	}
-	mem, c := &st.job.Members[i], &st.crews[i]
+	mem, c := &st.job.Members[i], &st.roles[i]
 	waits := p.NodeName == "" && p.Phase == fleet.PodPending
 	if waits && p.Bundled && !p.Deleting && !mem.Divisible {
 		st.bundled, st.gangTimedOut = true, later(st.gangTimedOut, p.GangTimedOut.Value)
@@ -188,11 +189,11 @@ func (m *maker) count(st *staff, p *fleet.Pod) {
 	c.pods = append(c.pods, p)
 }
 
-// settle tells those that stay from those that were told to end: a parallelism that was lowered is carried out by the workload's controller,
-// and until it is, its pods are no members to reckon with.
+// settle separates those that stay from those that must end: a parallelism that was lowered is carried out by the
+// workload's controller, and until it is, its pods are no members to compute with.
 func (st *staff) settle() {
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		indexed := mem.Leaves == fleet.LeavesHighest
 		slices.Reverse(c.pods) // names mostly rise with age, and what is sorted already costs little
 		slices.SortStableFunc(c.pods, func(a, b *fleet.Pod) int {
@@ -211,22 +212,22 @@ func (st *staff) settle() {
 			}
 		}
 		c.want = c.stay
-		c.tellToGo(going)
+		c.markEnding(going)
 	}
 }
 
 // tellToGo makes room of the youngest of those that stay.
-func (c *crew) tellToGo(n int) { c.going, c.stay, c.want = c.going+n, c.stay-n, c.want-n }
+func (c *roleState) markEnding(n int) { c.going, c.stay, c.want = c.going+n, c.stay-n, c.want-n }
 
 // standing are the pods that stay.
-func (c *crew) standing() []*fleet.Pod { return c.pods[c.going:] }
+func (c *roleState) standing() []*fleet.Pod { return c.pods[c.going:] }
 
-// goes are the pods that a smaller size is about: those that were told to end, and those that are to make room. kept are the others.
-func (c *crew) goes() []*fleet.Pod { return c.pods[:c.going+max(c.stay-c.want, 0)] }
-func (c *crew) kept() []*fleet.Pod { return c.pods[len(c.goes()):] }
+// goes are the pods that a smaller size is about: those that must end, and those that make room. kept are the others.
+func (c *roleState) goes() []*fleet.Pod { return c.pods[:c.going+max(c.stay-c.want, 0)] }
+func (c *roleState) kept() []*fleet.Pod { return c.pods[len(c.goes()):] }
 
-// goNext has one more make room: the one that is next, whoever was meant, unless the workload can be told who.
-func (c *crew) goNext(mem *fleet.Member, p *fleet.Pod) {
+// goNext has one more make room: the one that is next, whichever was meant, unless the workload accepts names.
+func (c *roleState) goNext(mem *fleet.Member, p *fleet.Pod) {
 	kept := c.kept()
 	if i := slices.Index(kept, p); i > 0 && mem.Leaves == fleet.LeavesNamed {
 		copy(kept[1:i+1], kept[:i])
@@ -235,15 +236,16 @@ func (c *crew) goNext(mem *fleet.Member, p *fleet.Pod) {
 	c.want--
 }
 
-// holdStill has a crew not grow in this plan if any of it leaves one of the machines.
-func (c *crew) holdStill(on func(fleet.NodeID) bool) {
+// holdStill keeps a role from growing in this plan if any of it leaves one of the machines.
+func (c *roleState) holdStill(on func(fleet.NodeID) bool) {
 	c.leaves = c.leaves || slices.ContainsFunc(c.goes(), func(p *fleet.Pod) bool { return on(p.Node) })
 }
 
-// size is the size to write for what is wanted. Members that leave are counted until they end, but for those beyond the present size: they were told to end before, and
-// to count them would raise the job by what its tenant gave back. Where the operator takes the highest indices, the
-// size stays above those that are there: it falls once they are the ones to go, and whoever is made anew below them waits for room meanwhile.
-func (c *crew) size(mem *fleet.Member) int32 {
+// size is the size to write for what is wanted. Members that leave are counted until they end, but for those beyond the
+// present size: they had to end before, and to count them would raise the job by what its tenant gave back. Where the
+// operator takes the highest indices, the size stays above those that are there: it falls once they are the ones to go,
+// and a pod made again below them waits for room meanwhile.
+func (c *roleState) size(mem *fleet.Member) int32 {
 	to := c.want + min(c.leaving, int(mem.Desired))
 	if mem.Leaves == fleet.LeavesHighest {
 		to = max(to, c.parting)
@@ -254,9 +256,9 @@ func (c *crew) size(mem *fleet.Member) int32 {
 	return min(int32(to), mem.Max)
 }
 
-// leavers names whom a smaller size is about, for an operator that would choose by itself, and for a list of hosts: those that end, and those that
-// are to.
-func (c *crew) leavers(mem *fleet.Member) []string {
+// victims names the pods that a smaller size takes, for an operator that would choose by itself, and for a list of
+// hosts: those that end, and those that are to.
+func (c *roleState) victims(mem *fleet.Member) []string {
 	if mem.Leaves != fleet.LeavesNamed && !mem.Listed {
 		return nil
 	}
@@ -269,7 +271,7 @@ func (c *crew) leavers(mem *fleet.Member) []string {
 }
 
 func (m *maker) scaleJob(st *staff, i int) {
-	j, mem, c := st.job, &st.job.Members[i], &st.crews[i]
+	j, mem, c := st.job, &st.job.Members[i], &st.roles[i]
 	if mem.Remaining == 0 || !mem.Sized() {
 		return
 	}
@@ -289,7 +291,7 @@ func (m *maker) scaleJob(st *staff, i int) {
 	}
 	a := JobScale{Job: j.ID, Role: mem.Role, Workload: mem.Workload, Kind: mem.Kind, From: mem.Desired, To: to, Version: mem.Version, Why: why}
 	if to < mem.Desired {
-		a.Leavers, a.Charges = c.leavers(mem), c.charges
+		a.Victims, a.Charges = c.victims(mem), c.charges
 	}
 	m.plan.Jobs = append(m.plan.Jobs, a)
 }

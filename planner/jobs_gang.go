@@ -39,8 +39,8 @@ func (x *staffing) minima() {
 		}
 	}
 	for _, st := range x.list {
-		for i := range st.crews {
-			mem, c := &st.job.Members[i], &st.crews[i]
+		for i := range st.roles {
+			mem, c := &st.job.Members[i], &st.roles[i]
 			for st.sated() && mem.Divisible && c.want < int(leastOf(mem)) && !c.stuck {
 				x.more(st, i)
 			}
@@ -53,8 +53,8 @@ func (st *staff) sated() bool { return st.gang.Phase == "" || st.gang.Phase == f
 
 // begun reports whether anything of the gang is asked for or runs.
 func (st *staff) begun() bool {
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		if gangs(mem) && (int(mem.Desired) > c.leaving || c.stay > 0) || c.stay > 0 && mem.Sized() && !mem.Divisible && st.unbound() {
 			return true
 		}
@@ -64,14 +64,14 @@ func (st *staff) begun() bool {
 
 // unbound reports whether a launcher, or whatever else has one size alone, waits for a machine.
 func (st *staff) unbound() bool {
-	return slices.ContainsFunc(st.crews, func(c crew) bool { return c.unbound > 0 })
+	return slices.ContainsFunc(st.roles, func(c roleState) bool { return c.unbound > 0 })
 }
 
 // whole reports whether the whole gang runs. A fixed member lacks what waits for room, and nothing else: its workload alone knows when it is made
 // and when it is over.
 func (st *staff) whole() bool {
-	for i := range st.crews {
-		if mem := &st.job.Members[i]; gangs(mem) && st.crews[i].running < int(leastOf(mem)) {
+	for i := range st.roles {
+		if mem := &st.job.Members[i]; gangs(mem) && st.roles[i].running < int(leastOf(mem)) {
 			return false
 		}
 	}
@@ -80,9 +80,9 @@ func (st *staff) whole() bool {
 
 // lack is what each member needs beyond what stays.
 func (st *staff) lack() []int {
-	out := make([]int, len(st.crews))
-	for i := range st.crews {
-		if mem, c := &st.job.Members[i], &st.crews[i]; gangs(mem) {
+	out := make([]int, len(st.roles))
+	for i := range st.roles {
+		if mem, c := &st.job.Members[i], &st.roles[i]; gangs(mem) {
 			out[i] = max(int(leastOf(mem))-c.stay, 0)
 		} else {
 			out[i] = c.unbound
@@ -93,8 +93,9 @@ func (st *staff) lack() []int {
 
 // form takes a gang one step: it is asked for as a whole once all of it has a place, and given up when it did not run in time.
 //
-// What one gang holds of a ResourceQuota is what the next one of the namespace lacks. If all gave it back at once, all would lack it again: the peer gives it back
-// first, the others keep their time, and what gave back before is not asked for until they are whole.
+// The next gang of a namespace lacks what one holds of a ResourceQuota. If all gave it back at once, all would lack it
+// again: the peer gives it back first, the others keep their time, and those that gave back before are not asked for
+// until they are whole.
 func (x *staffing) form(st, head, peer *staff) {
 	o, now := x.m.in.Options, x.m.in.Snapshot.At
 	was, lack, refused := x.m.gangBefore(st.job), st.lack(), st.refused()
@@ -105,7 +106,7 @@ func (x *staffing) form(st, head, peer *staff) {
 	case st.whole():
 		st.enter(fleet.GangWhole, now)
 		st.gang.Tries, st.gang.Ran = 0, true
-		st.hold()
+		st.keepAsked()
 		if !x.ask(st, lack) { // members on room that goes home need another place
 			x.makeRoom(st, lack)
 		}
@@ -131,7 +132,7 @@ func (x *staffing) form(st, head, peer *staff) {
 			x.giveUp(st, reason.Of(reason.DidNotRun, timeout, st.short(), refused))
 			return
 		}
-		st.hold()
+		st.keepAsked()
 		if !refused.None() {
 			st.note = reason.Of(reason.NoRoomKept, refused)
 			return
@@ -205,22 +206,22 @@ func (st *staff) enter(p fleet.GangPhase, now time.Time) {
 	}
 }
 
-// hold keeps what was asked for, up to the minimum, whether it runs or not: a gang that lost a member is not whole, and neither less nor a part of
+// keepAsked keeps what was asked for, up to the minimum, whether it runs or not: a gang that lost a member is not whole, and neither less nor a part of
 // it is asked for instead.
-func (st *staff) hold() {
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+func (st *staff) keepAsked() {
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		if gangs(mem) {
 			c.want = max(c.want, min(int(mem.Desired), int(leastOf(mem)))-c.leaving)
 		}
 	}
 }
 
-// release asks for nothing. What a gang that ran once has on stable capacity stays, as parameter servers do: ending them would end the work that
-// they hold. It gives way to a gang that waits for long.
+// release asks for nothing. The stable capacity of a gang that ran once stays, as parameter servers do: ending them
+// would end the work that they hold. It gives way to a gang that waits for long.
 func (st *staff) release() {
-	for i := range st.crews {
-		mem, c, kept := &st.job.Members[i], &st.crews[i], 0
+	for i := range st.roles {
+		mem, c, kept := &st.job.Members[i], &st.roles[i], 0
 		if st.gang.Ran && holdsWork(mem) {
 			kept = min(c.want, c.stay)
 		}
@@ -236,8 +237,8 @@ func (x *staffing) ask(st *staff, lack []int) bool {
 	if _, ok := x.seat(st, lack); !ok {
 		return false
 	}
-	for i := range st.crews {
-		if mem, c := &st.job.Members[i], &st.crews[i]; gangs(mem) {
+	for i := range st.roles {
+		if mem, c := &st.job.Members[i], &st.roles[i]; gangs(mem) {
 			c.want = max(c.want, int(leastOf(mem)))
 		}
 	}
@@ -256,11 +257,11 @@ func (x *staffing) giveUp(st *staff, why reason.Reason) {
 	st.release()
 }
 
-// short tells how much of a gang runs.
+// short says how much of a gang runs.
 func (st *staff) short() reason.Reason {
 	out := reason.Of(reason.GangShort)
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		if !gangs(mem) && c.unbound == 0 {
 			continue
 		}
@@ -273,8 +274,8 @@ func (st *staff) short() reason.Reason {
 	return out
 }
 
-// isHead reports whether a gang has waited for so long that no other may pass it. One that would not fit even if all offline work were gone
-// holds nobody up.
+// isHead reports whether a gang has waited for so long that no other may pass it. One that would not fit even if all
+// offline work were gone holds no other up.
 func (x *staffing) isHead(st *staff) bool {
 	if st.gang.Phase != fleet.GangWaiting || x.m.in.Snapshot.At.Sub(st.gang.Since) < x.m.in.Options.GangPatience {
 		return false
@@ -282,15 +283,15 @@ func (x *staffing) isHead(st *staff) bool {
 	x.room()
 	all := slices.Clone(x.ending)
 	for _, other := range x.list {
-		for i := range other.crews {
-			all = append(all, x.refs(other.crews[i].standing())...)
+		for i := range other.roles {
+			all = append(all, x.refs(other.roles[i].standing())...)
 		}
 	}
 	return x.would(st, st.lack(), all)
 }
 
 // makeRoom finds room for a gang among what others have above their minima: growth is lent, a minimum is not, so that the ledger counts it with
-// the recalls; a part of the room would be of no use to the gang, and nobody else's meanwhile. What is found is kept free of
+// the recalls; a part of the room would be of no use to the gang, and of none to others meanwhile. The room is kept free of
 // others in this plan; the gang itself is asked for once the room is free. It says so for the note.
 func (x *staffing) makeRoom(st *staff, lack []int) reason.Reason {
 	x.room()
@@ -324,7 +325,7 @@ func (x *staffing) makeRoom(st *staff, lack []int) reason.Reason {
 		}
 	}
 	for _, v := range spare[:lo] {
-		c := &v.st.crews[v.member]
+		c := &v.st.roles[v.member]
 		c.goNext(&v.st.job.Members[v.member], v.pod)
 		c.charges = x.m.charge(c.charges, v.pod.Node, 1, true)
 	}
@@ -332,11 +333,11 @@ func (x *staffing) makeRoom(st *staff, lack []int) reason.Reason {
 	return reason.Of(reason.MembersMakeRoom, lo)
 }
 
-// reserve keeps the machines on which a gang will find room from everybody else in this plan. Who leaves them does not grow elsewhere meanwhile:
-// its size would rise again, and nobody would leave.
+// reserve keeps the machines on which a gang will find room from all others in this plan. A role that leaves them does
+// not grow elsewhere meanwhile: its size would rise again, and no pod would leave.
 func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
 	var on []place.Placement
-	t, undo := x.room(), st.keep()
+	t, undo := x.room(), st.save()
 	t.Would(func() bool {
 		for _, ref := range gone {
 			t.Remove(ref)
@@ -351,8 +352,8 @@ func (x *staffing) reserve(st *staff, lack []int, gone []place.PodRef) {
 		kept[p.Node] = true
 	}
 	for _, other := range x.list {
-		for i := range other.crews {
-			other.crews[i].holdStill(func(id fleet.NodeID) bool { return kept[id] })
+		for i := range other.roles {
+			other.roles[i].holdStill(func(id fleet.NodeID) bool { return kept[id] })
 		}
 	}
 }
@@ -364,10 +365,11 @@ type spareMember struct {
 	pod    *fleet.Pod
 }
 
-// spare lists what jobs of no higher priority have above their minima, who gives way first in front: divisible work, then the lower priority,
-// then the larger share. Of a workload that can be told who goes, machine by machine, so that room comes free in one piece; of others in the order in
-// which their operator takes them, since a size names nobody. (A plain Job's controller takes those that were ready last: that the ones that were made
-// last are the same is an approximation.) To a gang that waits for long what others keep while they back off gives way, too.
+// spare lists what jobs of no higher priority have above their minima, the first to give way in front: divisible work,
+// then the lower priority, then the larger share. Of a workload that accepts names, machine by machine, so that room
+// comes free in one piece; of others in the order in which their operator takes them, since a size names no pod. (A
+// plain Job's controller takes those that were ready last: that the ones that were made last are the same is an
+// approximation.) To a gang that waits for long the room that others keep while they back off gives way, too.
 func (x *staffing) spare(by *staff) []spareMember {
 	type source struct {
 		st     *staff
@@ -384,8 +386,8 @@ func (x *staffing) spare(by *staff) []spareMember {
 		}
 		before := x.m.gangBefore(st.job)
 		idle := patient && before.Ran && before.Phase == fleet.GangBackedOff && now.Before(before.RetryAt)
-		for i := range st.crews {
-			mem, c := &st.job.Members[i], &st.crews[i]
+		for i := range st.roles {
+			mem, c := &st.job.Members[i], &st.roles[i]
 			spare := c.above(mem)
 			if idle && holdsWork(mem) {
 				spare = min(c.want, c.stay)
@@ -401,7 +403,7 @@ func (x *staffing) spare(by *staff) []spareMember {
 	})
 	var out []spareMember
 	for _, f := range from {
-		pods := slices.Clone(f.st.crews[f.member].kept())
+		pods := slices.Clone(f.st.roles[f.member].kept())
 		if f.st.job.Members[f.member].Leaves == fleet.LeavesNamed {
 			pods = slices.DeleteFunc(pods, func(p *fleet.Pod) bool { _, ok := x.ref(p); return !ok }) // on a machine that is closed: frees nothing
 			slices.SortStableFunc(pods, func(a, b *fleet.Pod) int { return cmp.Compare(a.Node, b.Node) })
@@ -413,8 +415,8 @@ func (x *staffing) spare(by *staff) []spareMember {
 	return out
 }
 
-// above is how many of the members that stay are more than the minimum, and can be told to go.
-func (c *crew) above(mem *fleet.Member) int {
+// above is how many of the members that stay are more than the minimum, and can get a notice.
+func (c *roleState) above(mem *fleet.Member) int {
 	if !mem.Sized() {
 		return 0
 	}

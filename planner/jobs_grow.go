@@ -44,8 +44,8 @@ func (t tier) below(o tier) bool {
 // al., Dominant Resource Fairness, NSDI 2011). Minima are left out, since a job that needs a large gang has no more of a claim to growth, nor less.
 func (x *staffing) share(st *staff, divisible bool) float64 {
 	var sum fleet.Resources
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		if mem.Divisible == divisible {
 			sum = sum.Add(mem.Request.Times(int64(max(c.want+c.hoped-int(leastOf(mem)), 0))))
 		}
@@ -114,8 +114,8 @@ func (x *staffing) fill(t tier) {
 // next is the member of a tier that grows next: the one that has the smallest part of what it could use. It is below zero where none can.
 func (st *staff) next(t tier) int {
 	best, least := -1, 0.0
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		most := int(mostOf(mem))
 		if !t.holds(st, i) || c.stuck || c.want >= most {
 			continue
@@ -129,7 +129,7 @@ func (st *staff) next(t tier) int {
 
 // more grows a member by one, or notes that it cannot.
 func (x *staffing) more(st *staff, i int) bool {
-	c := &st.crews[i]
+	c := &st.roles[i]
 	ok := !c.leaves
 	if ok {
 		_, ok = x.one(st, i, false)
@@ -150,10 +150,11 @@ const (
 	levelPace = 0.1
 )
 
-// rebalance shrinks what has more than its fair share for those who have less and found no room. It asks for nothing: the room comes free, and
-// growth gives it to who has least. Members that are ending already are reckoned with first, so that nobody makes room twice.
+// rebalance shrinks what has more than its fair share for those who have less and found no room. It asks for nothing:
+// the room comes free, and growth gives it to who has least. Members that are ending already are computed with first,
+// so that no job makes room twice.
 func (x *staffing) rebalance() {
-	if !x.m.mayTake() || !slices.ContainsFunc(x.list, func(st *staff) bool { return st.sated() && st.waits() }) {
+	if !x.m.mayTake() || !slices.ContainsFunc(x.list, func(st *staff) bool { return st.sated() && st.wantsRoom() }) {
 		return
 	}
 	t := x.room()
@@ -162,16 +163,16 @@ func (x *staffing) rebalance() {
 	for _, ref := range x.ending {
 		t.Remove(ref)
 	}
-	v := &leveller{x: x, spent: map[*crew]int{}, gone: map[*fleet.Pod]bool{}, held: map[fleet.JobID]bool{}}
+	v := &leveller{x: x, spent: map[*roleState]int{}, gone: map[*fleet.Pod]bool{}, held: map[fleet.JobID]bool{}}
 	for _, tr := range x.tiers() {
 		v.level(tr)
 	}
 }
 
-// waits reports whether a member found no room for one more that it could use.
-func (st *staff) waits() bool {
-	for i := range st.crews {
-		if c := &st.crews[i]; c.stuck && !c.leaves && c.want < int(mostOf(&st.job.Members[i])) {
+// wantsRoom reports whether a member found no room for one more that it could use.
+func (st *staff) wantsRoom() bool {
+	for i := range st.roles {
+		if c := &st.roles[i]; c.stuck && !c.leaves && c.want < int(mostOf(&st.job.Members[i])) {
 			return true
 		}
 	}
@@ -181,8 +182,8 @@ func (st *staff) waits() bool {
 // leveller is the work of one rebalancing.
 type leveller struct {
 	x *staffing
-	// spent is how many members a crew loses in this plan, gone the pods that make room.
-	spent map[*crew]int
+	// spent is how many members a role loses in this plan, gone the pods that make room.
+	spent map[*roleState]int
 	gone  map[*fleet.Pod]bool
 	// held are the jobs of which a ledger lets no more go, in this plan.
 	held map[fleet.JobID]bool
@@ -191,13 +192,13 @@ type leveller struct {
 // level serves a tier, the least share first, one member at a time.
 func (v *leveller) level(t tier) {
 	x := v.x
-	over := map[*crew]bool{}
+	over := map[*roleState]bool{}
 	for {
 		var poor *staff
 		member, least := -1, 0.0
 		for _, st := range x.list {
-			for i := range st.crews {
-				mem, c := &st.job.Members[i], &st.crews[i]
+			for i := range st.roles {
+				mem, c := &st.job.Members[i], &st.roles[i]
 				if !t.holds(st, i) || !c.stuck || c.leaves || over[c] || c.want+c.hoped >= int(mostOf(mem)) {
 					continue
 				}
@@ -209,7 +210,7 @@ func (v *leveller) level(t tier) {
 		if poor == nil {
 			return
 		}
-		c := &poor.crews[member]
+		c := &poor.roles[member]
 		if _, ok := x.one(poor, member, false); ok || v.takeFor(poor, member, t, least) {
 			c.hoped++
 		} else {
@@ -227,13 +228,14 @@ func (v *leveller) takeFor(poor *staff, member int, t tier, has float64) bool {
 	}
 	after := has + mostPart(mem.Request, x.capacity)
 	limit := after * (1 + levelBand)
-	// Whose machines are being called home is not made up for that: what he got would be called home next, and who makes room here gets no notice.
+	// Whose machines are being recalled is not made up for that: what he got would be recalled next, and who makes room
+	// here gets no notice.
 	ebbs := has > 0 && poor.job.LastRecalled.Fresh(x.m.in.Snapshot.At, x.m.in.Options.RecallRest)
 	if has == 0 {
 		limit = after // who has nothing need not wait for much
 	}
 	for _, st := range v.rich(t) {
-		for i := range st.crews {
+		for i := range st.roles {
 			own := tier{st.job.Priority, st.job.Members[i].Divisible}
 			lower := t.below(own)
 			if st == poor || !lower && (own != t || ebbs) {
@@ -260,9 +262,9 @@ func (v *leveller) rich(t tier) []*staff {
 	return out
 }
 
-// budget is how many members of a crew may make room now, of which need make room for one of the other's.
+// budget is how many members of a role may make room now, of which need make room for one of the other's.
 func (v *leveller) budget(st *staff, i, need int) int {
-	c := &st.crews[i]
+	c := &st.roles[i]
 	pace := max(int(levelPace*float64(c.stay)), need) - v.spent[c]
 	return min(pace, c.above(&st.job.Members[i]))
 }
@@ -270,12 +272,12 @@ func (v *leveller) budget(st *staff, i, need int) int {
 // triedMachines bounds the machines that are looked at for one member. The freed room of pods that are alike is alike.
 const triedMachines = 16
 
-// free looks for a machine on which at most n pods of a crew make room for one more member of the poor, and takes them: the youngest, which have
-// lost least. Among equals, only pods that have stayed for a while.
+// free looks for a machine on which at most n pods of a role make room for one more member of the poor, and takes them:
+// the youngest, which have lost least. Among equals, only pods that have stayed for a while.
 func (v *leveller) free(poor *staff, member int, st *staff, i, n int, lower bool) bool {
 	x := v.x
 	s, o, t := x.m.in.Snapshot, x.m.in.Options, x.room()
-	mem, c := &st.job.Members[i], &st.crews[i]
+	mem, c := &st.job.Members[i], &st.roles[i]
 	byNode := map[fleet.NodeID][]*fleet.Pod{}
 	var nodes []fleet.NodeID
 	for _, p := range c.kept() {
@@ -326,11 +328,11 @@ func (v *leveller) hold(st, poor *staff, by string) {
 		reason.Of(reason.BelowFairShare, poor.job.ID))
 }
 
-// here counts the pods of a job that nobody told to end.
+// here counts the pods of a job without a notice.
 func (st *staff) here() int {
 	n := 0
-	for i := range st.crews {
-		n += len(st.crews[i].pods) + st.crews[i].leaving
+	for i := range st.roles {
+		n += len(st.roles[i].pods) + st.roles[i].leaving
 	}
 	return n
 }
@@ -345,6 +347,6 @@ func (x *staffing) asked(st *staff, t tier) bool {
 	if i < 0 {
 		return false
 	}
-	c := &st.crews[i]
+	c := &st.roles[i]
 	return !c.asked.IsZero() && x.m.in.Snapshot.At.Sub(c.asked) < askFor && c.want+c.leaving < int(st.job.Members[i].Desired)
 }

@@ -75,7 +75,7 @@ func TestDivisibleGivesWayFirst(t *testing.T) {
 	for _, priority := range []fleet.JobPriority{fleet.PriorityLow, fleet.PriorityHigh} {
 		y := still(16, 3, 1)
 		for i := range y.s.Jobs {
-			y.s.Jobs[i].Members[0].Max = y.s.Jobs[i].Members[0].Desired // nobody has a wish but the gang
+			y.s.Jobs[i].Members[0].Max = y.s.Jobs[i].Members[0].Desired // only the gang has a wish
 		}
 		y.s.Jobs[1].Members[0].Divisible, y.s.Jobs[1].Priority = true, priority
 		y.job("gang", member("worker", 16, 1, 1)).Priority = priority
@@ -87,7 +87,8 @@ func TestDivisibleGivesWayFirst(t *testing.T) {
 	}
 }
 
-// Who chooses its own size is never resized: not for a gang that waits, not for growth of a higher priority, and not while some of it have no room.
+// A workload that chooses its own size is never resized: not for a gang that waits, not for growth of a higher
+// priority, and not while some of it have no room.
 func TestSelfSizedKeepsItsSize(t *testing.T) {
 	for _, c := range []struct {
 		name string

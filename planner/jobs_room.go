@@ -18,8 +18,8 @@ type staffing struct {
 	built bool
 	table *place.Table
 	pods  map[fleet.UID]place.PodRef
-	// ending are the pods that are told to end and still hold room; capacity is all room for offline work, used or not: what shares are
-	// measured by.
+	// ending are the pods that have a notice and still hold room; capacity is all room for offline work, used or not:
+	// what shares are measured by.
 	ending   []place.PodRef
 	capacity fleet.Resources
 }
@@ -28,8 +28,8 @@ func (x *staffing) allow(a *allowances) {
 	x.allowed = a
 	for _, st := range x.list {
 		st.grow = a.grow(st.job)
-		for i := range st.crews {
-			st.crews[i].stuck = false
+		for i := range st.roles {
+			st.roles[i].stuck = false
 		}
 	}
 }
@@ -64,8 +64,8 @@ func (x *staffing) room() *place.Table {
 		}
 	}
 	for _, st := range x.list {
-		for i := range st.crews {
-			c := &st.crews[i]
+		for i := range st.roles {
+			c := &st.roles[i]
 			x.ending = append(x.ending, x.refs(c.pods[:c.going])...)
 		}
 	}
@@ -86,8 +86,8 @@ func (x *staffing) refs(pods []*fleet.Pod) []place.PodRef {
 	return out
 }
 
-// ref finds a pod in the table. Most plans ask for none, so the pods are listed when first one is asked for; by then pods may have been
-// placed, which are nobody's yet.
+// ref finds a pod in the table. Most plans ask for none, so the pods are listed when first one is asked for; by then
+// pods may have been placed, which belong to no job yet.
 func (x *staffing) ref(p *fleet.Pod) (place.PodRef, bool) {
 	if x.pods == nil {
 		x.pods = map[fleet.UID]place.PodRef{}
@@ -146,7 +146,7 @@ func (x *staffing) seat(st *staff, lack []int) ([]place.Placement, bool) {
 		x, y := &st.job.Members[a], &st.job.Members[b]
 		return cmp.Or(fleet.TrueFirst(x.Stable, y.Stable), largestFirst(x.Request, y.Request), cmp.Compare(a, b))
 	})
-	undo := st.keep()
+	undo := st.save()
 	var out []place.Placement
 	ok := x.room().Try(func() bool {
 		for _, i := range order {
@@ -174,7 +174,7 @@ func (x *staffing) seat(st *staff, lack []int) ([]place.Placement, bool) {
 
 // would asks whether a gang could be seated if pods were gone.
 func (x *staffing) would(st *staff, lack []int, gone []place.PodRef) bool {
-	undo := st.keep()
+	undo := st.save()
 	defer undo()
 	t := x.room()
 	return t.Would(func() bool {

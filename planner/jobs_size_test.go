@@ -6,8 +6,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Members that leave a machine are counted until they end, but never beyond the size that stands: what was lowered is not raised again because those who were
-// told to end are on a machine that goes home, and have not ended.
+// Members that leave a machine are counted until they end, but never beyond the size that stands: a lowered size does
+// not rise again because the ending ones are on a machine that goes home, and have not ended.
 func TestMembersThatLeaveRaiseNoSize(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -269,7 +269,8 @@ func TestGangWholeOrNothing(t *testing.T) {
 	y.want(t, "big", "worker", 4)
 }
 
-// A launcher that waits for a machine is asked for by nobody here, and its workers would hold room for nothing: its gang is given up as any other.
+// A launcher that waits for a machine is not asked for here, and its workers would hold room for nothing: its gang is
+// given up as any other.
 func TestLauncherWithoutRoom(t *testing.T) {
 	y := newYard(1, 2)
 	y.job("other", fleet.Member{Role: "ps", Min: 1, Max: 1, Remaining: -1, Stable: true, Request: fleet.Resources{CPU: 60000}})
@@ -331,7 +332,8 @@ func TestLauncherTakesGrowth(t *testing.T) {
 	}
 }
 
-// Whom an operator takes by its index goes when it is the one to go: a machine that is recalled from the middle of a ring ends nobody else.
+// A pod that an operator takes by its index goes when its index is the highest: a machine recalled from the middle of a
+// ring ends no other.
 func TestIndexedMembersLeaveByIndex(t *testing.T) {
 	y := newYard(0, 4)
 	ring := member("worker", 60, 0, 4)
@@ -388,7 +390,7 @@ func TestIndexedMembersLeaveByIndex(t *testing.T) {
 		y.cycle()
 	}
 	y.want(t, "ring", "worker", 2)
-	// Who makes room for others goes from the top, however young: the one that was made anew in the hole is not it.
+	// Pods that make room for others go from the top, however young: the one that was made again in the hole is not it.
 	y = newYard(1, 0)
 	ring = member("worker", 10, 1, 6)
 	ring.Leaves = fleet.LeavesHighest
@@ -406,21 +408,23 @@ func TestIndexedMembersLeaveByIndex(t *testing.T) {
 	}
 }
 
-// Of an indexed workload all are told to go whose index is not below the size, and nobody else: the ones that are missing are no reason to count on.
-func TestToldToGoByIndex(t *testing.T) {
-	st := &staff{job: &fleet.Job{Members: []fleet.Member{{Leaves: fleet.LeavesHighest, Desired: 2}}}, crews: make([]crew, 1)}
+// Of an indexed workload all get a notice whose index is not below the size, and no others: the ones that are missing
+// are no reason to count on.
+func TestVictimsByIndex(t *testing.T) {
+	st := &staff{job: &fleet.Job{Members: []fleet.Member{{Leaves: fleet.LeavesHighest, Desired: 2}}}, roles: make([]roleState, 1)}
 	for _, name := range []string{"w-0", "w-2", "w-10"} {
-		st.crews[0].pods = append(st.crews[0].pods, &fleet.Pod{Name: fleet.Name{Name: name}})
+		st.roles[0].pods = append(st.roles[0].pods, &fleet.Pod{Name: fleet.Name{Name: name}})
 	}
-	c := &st.crews[0]
+	c := &st.roles[0]
 	c.stay = 3
 	if st.settle(); c.going != 2 || c.stay != 1 || c.pods[0].Name.Name != "w-10" || c.standing()[0].Name.Name != "w-0" {
 		t.Errorf("%d go and %d stay, %s first, want w-10 and w-2 to go", c.going, c.stay, c.pods[0].Name.Name)
 	}
 }
 
-// An operator that chooses by itself is told whom a smaller size takes: those that end, those that never began, and those that make room.
-func TestLeaversAreNamed(t *testing.T) {
+// An operator that chooses by itself gets the names of the pods that a smaller size takes: those that end, those that
+// never began, and those that make room.
+func TestVictimsAreNamed(t *testing.T) {
 	y := newYard(1, 1)
 	ray := member("worker", 30, 0, 4)
 	ray.Leaves = fleet.LeavesNamed
@@ -436,31 +440,31 @@ func TestLeaversAreNamed(t *testing.T) {
 	}
 	slices.Sort(lent)
 	y.recall("uid-01")
-	var told []string
+	var named []string
 	for range 3 {
 		y.cycle()
 		for _, a := range y.plan.Jobs {
-			told = append(told, a.Leavers...)
+			named = append(named, a.Victims...)
 		}
 	}
 	y.want(t, "ray", "worker", 2)
-	if len(lent) != 2 || !slices.Contains(told, lent[0]) || !slices.Contains(told, lent[1]) {
-		t.Errorf("told to take %v, want %v", told, lent)
+	if len(lent) != 2 || !slices.Contains(named, lent[0]) || !slices.Contains(named, lent[1]) {
+		t.Errorf("told to take %v, want %v", named, lent)
 	}
 	for i := range y.s.Pods {
-		if p := &y.s.Pods[i]; p.NodeName == "m00" && slices.Contains(told, p.Name.Name) {
+		if p := &y.s.Pods[i]; p.NodeName == "m00" && slices.Contains(named, p.Name.Name) {
 			t.Errorf("%s stays and was named", p.Name.Name)
 		}
 	}
 	y.job("other", member("worker", 40, 1, 1))
 	y.cycle()
-	if len(y.plan.Jobs) != 1 || y.plan.Jobs[0].To != 0 || len(y.plan.Jobs[0].Leavers) != 2 {
+	if len(y.plan.Jobs) != 1 || y.plan.Jobs[0].To != 0 || len(y.plan.Jobs[0].Victims) != 2 {
 		t.Errorf("%+v, want both that are at home named", y.plan.Jobs)
 	}
 }
 
-// What a gang that ran holds at home stays while its workers are away, unless another gang has waited for the room for long. One that never ran
-// gives it back at once.
+// The room at home of a gang that ran stays while its workers are away, unless another gang has waited for the room for
+// long. One that never ran gives it back at once.
 func TestServersStay(t *testing.T) {
 	y := newYard(1, 1)
 	y.job("train", fleet.Member{Role: "ps", Min: 1, Max: 1, Remaining: -1, Stable: true, Request: fleet.Resources{CPU: 32000}}, member("worker", 60, 1, 1))
@@ -556,7 +560,8 @@ func TestMinimaAtHomeGrowthOnLoans(t *testing.T) {
 	y.want(t, "ps", "ps", 0)
 }
 
-// A gang that does not run in time gives back what it holds, waits twice as long each time, and begins anew once it ran.
+// A gang that does not run in time gives back what it holds, waits twice as long each time, and begins again once it
+// ran.
 func TestGangRollsBack(t *testing.T) {
 	y := newYard(2, 0)
 	y.job("bad", member("worker", 60, 2, 2))
@@ -738,7 +743,7 @@ func TestGangPatienceOfLeaders(t *testing.T) {
 	}
 }
 
-// What others have above their minima makes room for a minimum that waits, and not one member more than needed.
+// Members above the minima of others make room for a minimum that waits, and not one member more than needed.
 func TestGrowthMakesRoomForMinima(t *testing.T) {
 	y := newYard(4, 0)
 	y.job("early", member("worker", 16, 2, 40))
@@ -759,7 +764,7 @@ func TestGrowthMakesRoomForMinima(t *testing.T) {
 	y.want(t, "early", "worker", 12)
 }
 
-// Room that is made for a gang is for nobody else, though a part of it is free at once.
+// Room that is made for a gang is for no other, though a part of it is free at once.
 func TestRoomThatIsMadeIsKept(t *testing.T) {
 	y := newYard(1, 0)
 	y.job("early", member("worker", 16, 0, 3))
@@ -776,7 +781,8 @@ func TestRoomThatIsMadeIsKept(t *testing.T) {
 	}
 }
 
-// Who leaves the machine that is kept for a gang does not grow beside it: the size would rise again, and nobody would leave.
+// A job that leaves the machine that is kept for a gang does not grow next to it: the size would rise again, and no pod
+// would leave.
 func TestWhoMakesRoomDoesNotGrow(t *testing.T) {
 	room := func() *yard {
 		y := newYard(1, 0)
@@ -820,23 +826,24 @@ func mixed(leaves fleet.LeaveOrder, waits fleet.Member) *yard {
 	return y
 }
 
-// Whoever can be told makes room on one machine.
+// A workload that accepts names makes room on one machine.
 func TestThoseWhoMakeRoomAreNamed(t *testing.T) {
 	y := mixed(fleet.LeavesNamed, member("worker", 64, 1, 1))
 	plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()})
-	if len(plan.Jobs) != 1 || plan.Jobs[0].To != 4 || !slices.Equal(plan.Jobs[0].Leavers, []string{"j0-00", "j0-02", "j0-04", "j0-06"}) {
+	if len(plan.Jobs) != 1 || plan.Jobs[0].To != 4 || !slices.Equal(plan.Jobs[0].Victims, []string{"j0-00", "j0-02", "j0-04", "j0-06"}) {
 		t.Errorf("%+v, want all members on the first machine to go", plan.Jobs)
 	}
 	// For another job's share, too: one more of 32 cores has room where two leave the same machine.
 	y = mixed(fleet.LeavesNamed, member("worker", 32, 0, 1))
 	plan = made(Input{Snapshot: &y.s, Options: DefaultOptions()})
-	if len(plan.Jobs) != 1 || !slices.Equal(plan.Jobs[0].Leavers, []string{"j0-05", "j0-07"}) {
+	if len(plan.Jobs) != 1 || !slices.Equal(plan.Jobs[0].Victims, []string{"j0-05", "j0-07"}) {
 		t.Errorf("%+v, want two members on one machine to go", plan.Jobs)
 	}
 }
 
-// Where nobody can be told, those are reckoned with whom the operator takes: the room is made at once, and not piece by piece elsewhere.
-func TestRoomIsMadeByWhoeverLeaves(t *testing.T) {
+// Where no workload accepts names, the plan computes with the pods that the operator takes: the room is made at once,
+// and not piece by piece elsewhere.
+func TestVictimsMakeRoom(t *testing.T) {
 	y := mixed(fleet.LeavesEvicted, member("worker", 64, 1, 1))
 	var sizes []int32
 	for range 5 {
@@ -912,7 +919,7 @@ func TestLevelling(t *testing.T) {
 }
 
 // A parallelism that was lowered stands until the workload's controller has carried it out.
-func TestToldToGoStaysTold(t *testing.T) {
+func TestANoticeStays(t *testing.T) {
 	y := still(16, 4)
 	y.s.Jobs[0].Members[0].Desired = 2
 	if plan := made(Input{Snapshot: &y.s, Options: DefaultOptions()}); len(plan.Jobs) > 0 {
@@ -967,7 +974,7 @@ func TestNoGangStarves(t *testing.T) {
 	t.Errorf("the large job has waited for 90 minutes: %+v", y.gang(t, "large"))
 }
 
-// Equals get equal shares of what is above their minima, whoever came first, and then nobody moves.
+// Equals get equal shares of what is above their minima, whichever came first, and then no member moves.
 func TestFairGrowth(t *testing.T) {
 	y := newYard(4, 4)
 	y.job("a", member("worker", 16, 4, 100))
@@ -1089,7 +1096,7 @@ func wholeOf(y *yard) map[fleet.JobID]bool {
 }
 
 func checkJobs(t *rapid.T, y *yard, before map[string]int32, wasWhole map[fleet.JobID]bool) {
-	// What was asked for before may have lost its room since; nothing is added to what does not fit.
+	// An earlier request may have lost its room since; nothing is added to one that does not fit.
 	var asked fleet.Resources
 	grown, promised, ran := false, map[fleet.JobID]bool{}, map[fleet.JobID]bool{}
 	for _, g := range y.plan.Gangs {
@@ -1169,8 +1176,9 @@ func placed(x *staffing) []onNode {
 	return out
 }
 
-// What is asked for and waits for a machine takes its tenant's quota: it is seated in the moment that the machine is there, and another job that
-// had grown into the same quota would be beyond it. What is given up takes it until its size has fallen, which is not before the next plan.
+// A requested member that waits for a machine takes its tenant's quota: it is seated in the moment that the machine is
+// there, and another job that had grown into the same quota would be beyond it. A member that is given up takes it until its
+// size has fallen, which is not before the next plan.
 func TestWhatIsAskedForIsCharged(t *testing.T) {
 	ring, rise := member("worker", 64, 2, 2), member("worker", 65, 0, 2) // machines have 64 cores
 	for _, tc := range []struct {

@@ -9,8 +9,9 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// killAt is when pods that end since now are no longer waited for: after the longest grace among the machine's pods, and the ladder's
-// own time. A grace beyond the pool's longest notice is not honoured: whoever needs longer says so by a heartbeat, while it is still asked.
+// killAt is when pods that end since now are no longer waited for: after the longest grace among the machine's pods,
+// and the ladder's own time. A grace beyond the pool's longest notice is not honoured: a pod that needs longer sends a
+// heartbeat, while it is still asked.
 func (m *maker) killAt(l *fleet.Loan) time.Time {
 	var grace time.Duration
 	for _, p := range m.on(l.Node).Pods {
@@ -22,7 +23,7 @@ func (m *maker) killAt(l *fleet.Loan) time.Time {
 	return m.in.Snapshot.At.Add(min(grace, pool.NoticeMax) + pool.Ladder.OrDefault().Kill)
 }
 
-// unevicted are the borrower's pods on a machine whose eviction nobody accepted yet.
+// unevicted are the borrower's pods on a machine whose eviction is not accepted yet.
 func (m *maker) unevicted(node fleet.NodeID) []*fleet.Pod {
 	var out []*fleet.Pod
 	for _, p := range m.on(node).Pods {
@@ -40,8 +41,8 @@ func (m *maker) ending(l *fleet.Loan) bool {
 		slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline && p.Deleting })
 }
 
-// patient reports whether pods on a draining machine that were never evicted are still waited for. The time under a freeze, in which nobody is
-// evicted, does not count.
+// patient reports whether pods on a draining machine that were never evicted are still waited for. The time under a
+// freeze, in which no pod is evicted, does not count.
 func (m *maker) patient(l *fleet.Loan) bool {
 	return len(m.unevicted(l.Node)) > 0 && m.in.Snapshot.At.Before(l.PatienceEnds(m.terms(l).Ladder, m.in.Thawed))
 }
@@ -122,8 +123,8 @@ func (m *maker) renew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	return after, true
 }
 
-// shut reports whether nobody of an offline borrower can be on a parcel that is clean: its machine's mark is gone, and no pod slipped in
-// before it was. A controller that died between the recall and the marks left the machine open.
+// shut reports whether no pod of an offline borrower can be on a parcel that is clean: its machine's mark is gone, and
+// no pod slipped in before it was. A controller that died between the recall and the marks left the machine open.
 func (m *maker) shut(l *fleet.Loan) bool {
 	n := m.in.Snapshot.Node(l.Node)
 	if to := m.in.Snapshot.Pool(l.To); n == nil || to == nil || to.Class != fleet.Offline {
@@ -132,8 +133,8 @@ func (m *maker) shut(l *fleet.Loan) bool {
 	return !n.Marks.OfflineLabel && (l.Kind != fleet.KindNode || !slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline }))
 }
 
-// kill ends what was told to end and did not. A pod that could not be told, since its disruption budget let nobody go, is asked again, and
-// ended by the fence.
+// kill ends pods that should have ended and did not. A pod that could not be evicted, since its disruption budget let
+// none go, is asked again, and ended by the fence.
 func (m *maker) kill(l *fleet.Loan) {
 	for _, p := range m.stayers(l) {
 		if p.Deleting && !p.Refused.Holds(m.in.Snapshot.At) {
@@ -144,8 +145,9 @@ func (m *maker) kill(l *fleet.Loan) {
 	}
 }
 
-// evict tells the borrower's pods to end that were not told yet. One that slipped in after all others had acknowledged, while the machine's
-// marks were still to be written, gets the notice that it missed and is waited for until the deadline.
+// evict ends the borrower's pods that have no eviction yet. One that slipped in after all others had acknowledged,
+// while the machine's marks were still to be written, gets the notice that it missed and is waited for until the
+// deadline.
 func (m *maker) evict(l *fleet.Loan) {
 	s := m.in.Snapshot
 	var loans []*fleet.Loan
@@ -163,7 +165,7 @@ func (m *maker) evict(l *fleet.Loan) {
 			m.plan.Evictions = append(m.plan.Evictions, Eviction{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Job: p.Job,
 				Why: reason.Of(reason.Recalled, reason.Of(reason.GoesHome, l.NodeName, l.Reason), reason.Reason{})})
 		case l.ID == loans[0].ID: // the first loan of the machine speaks for all of them, by its own deadline
-			m.tell(l, p, loans, l.Deadline)
+			m.notify(l, p, loans, l.Deadline)
 		}
 	}
 }
@@ -226,8 +228,8 @@ func (m *maker) announcing(l *fleet.Loan) reason.Reason {
 	}
 }
 
-// stayers are the borrower's pods on a machine that nobody killed, and this plan does not end already (another loan of the machine may
-// drain, too), lowest job priority first.
+// stayers are the borrower's pods on a machine not yet killed, that this plan does not end already (another loan of the
+// machine may drain, too), lowest job priority first.
 func (m *maker) stayers(l *fleet.Loan) []*fleet.Pod {
 	s := m.in.Snapshot
 	var out []*fleet.Pod

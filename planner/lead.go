@@ -25,7 +25,7 @@ func (l Lead) Total() time.Duration {
 	return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle + l.Late
 }
 
-// recalls are the times that recalls are reckoned with.
+// recalls are the times that recalls are computed with.
 func (m *maker) recalls() reclaim.Options {
 	o := m.in.Options
 	return reclaim.Options{Drain: o.Drain, Clean: o.Clean, Paces: m.in.Paces, RecallRest: o.RecallRest, On: m.room}

@@ -57,7 +57,7 @@ func (m *maker) lendPool(l *ledger) {
 	}
 	term := l.pool.MinimumTerm
 	far += 2 * lookStep // what was begun for a shortage that was foreseen is not sent back before it
-	// What is on its way home although the tide turned may stay, before anything new begins.
+	// A machine on its way home although the tide turned may stay, before anything new begins.
 	spare := l.Above(l.pool.HighWatermark).Sub(l.worst(0, max(lead+term, far)).CPUAndMemory())
 	if m.turnBack(l, spare) {
 		view.Note = reason.Of(reason.NoticesTakenBack)
@@ -160,7 +160,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 			slices.ContainsFunc(loans, func(x *fleet.Loan) bool { return x.Asked != "" || !m.wins(x.ID, proposal{passTurnBack, MoveTurnBack}) }) {
 			continue
 		}
-		// spare was reckoned without what is coming home, so a notice that turns back takes nothing from it.
+		// spare was computed without what is coming home, so a notice that turns back takes nothing from it.
 		if !fleet.Resources.Fits(fleet.Resources{}, spare) {
 			break
 		}
@@ -190,7 +190,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note rea
 		return nil, reason.Of(reason.NoRoomToLend, l.worst(0, o.EmptyFor+term), l.Usable, l.unfilledNote(), l.shutNote())
 	}
 	ask := room
-	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is reckoned in
+	ask.GPU, ask.Pods = math.MaxInt64, math.MaxInt64 // not what lending is computed in
 	take, pinned := reclaim.Lendable(s, reclaim.LendAsk{Pool: l.pool, Room: ask, Now: l.atOnce(), Drops: l.drops(term + lead), Count: max(count, 1),
 		Pins: pinnedShown, On: m.room, Held: m.used, Frees: m.frees})
 	take, pins = m.withPlaces(l, take, o.EmptyFor, o.EmptyFor+term+lead)
@@ -223,7 +223,8 @@ func (m *maker) roomOf(l *ledger, lead, term time.Duration) fleet.Resources {
 		}
 	}
 	for _, x := range l.Borrowed {
-		// What goes home to offline is no room of the days to come: its pods end, or find room on the pool's own machines.
+		// A machine that goes home to offline is no room of the days to come: its pods end, or find room on the pool's
+		// own machines.
 		if on := m.on(x.Node); !held(x) && on.Node != nil && on.Node.Ready {
 			goes = goes.Add(on.Asked())
 		}

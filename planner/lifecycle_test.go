@@ -9,7 +9,8 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// What is lent of a machine that an administrator will take away is recalled with notice, what is being emptied there stays at home, and nothing is lent there.
+// A parcel of a machine that an administrator will take away is recalled with notice, a parcel that is being emptied
+// there stays at home, and nothing is lent there.
 func TestLifecycleRecalls(t *testing.T) {
 	for _, c := range []struct {
 		name, condition string
@@ -46,8 +47,8 @@ func TestLifecycleRecalls(t *testing.T) {
 	}
 }
 
-// What is being emptied on a machine that is about to leave, or that was cordoned, goes to no borrower, whichever side it is for. A kubelet that is silent for
-// a moment calls nothing off.
+// A parcel that is being emptied on a machine that is about to leave, or that was cordoned, goes to no borrower,
+// whichever side it is for. A kubelet that is silent for a moment calls nothing off.
 func TestNothingIsHandedOverOfALeavingMachine(t *testing.T) {
 	for _, c := range []struct {
 		name string

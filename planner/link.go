@@ -89,8 +89,9 @@ func LearnLinks(s *fleet.Snapshot, portraits map[fleet.ServiceID]portrait.Portra
 	return out
 }
 
-// link raises the members of link groups to what the one that demands most implies for the others, and says by which link. It never lowers a
-// target, and what it raises raises nobody in turn: only what members see of their own load counts.
+// link raises the members of link groups to what the one that demands most implies for the others, and says by which
+// link. It never lowers a target, and a member that it raises raises no other in turn: only what members see of their
+// own load counts.
 func (z *sizing) link(in *Input) (views []LinkView, linked []chain) {
 	s, targets := in.Snapshot, z.targets
 	names, members := linkGroups(s)
@@ -134,7 +135,7 @@ func chainDemand(svc *fleet.Service, t *hpa.Target) float64 {
 	return 0
 }
 
-// chainFigure tells an amount of what a member carries.
+// chainFigure formats an amount of what a member carries.
 func chainFigure(t *hpa.Target, v float64) string {
 	if t.CapacityPerReplica > 0 {
 		return figure(v)
@@ -197,7 +198,7 @@ func (c *chain) raise(in *Input, z *sizing) (raised []fleet.ServiceID) {
 	from := chainFigure(&targets[lead], chainDemand(&in.Snapshot.Services[lead], &targets[lead]))
 	for k, i := range c.members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]
-		// What is wanted now is cut by sizing, which says so.
+		// Sizing cuts what is wanted now, which says so.
 		n := atLeast(t.Wanted, most*c.weights[k]/perReplica(t))
 		if i == lead || n <= t.Wanted {
 			continue
@@ -277,8 +278,8 @@ func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
 // holdsBack are the bounds that make a member a bottleneck; a rate is over in a moment.
 var holdsBack = []reason.Code{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
 
-// bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the room of its pool. What the
-// others do beyond it waits there.
+// bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the
+// room of its pool. The others' work beyond it waits there.
 func (m *maker) bottlenecks() {
 	_, members := linkGroups(m.in.Snapshot)
 	views, targets := m.plan.Links, m.plan.Targets

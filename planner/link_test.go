@@ -100,7 +100,8 @@ func (w *world) service1(name string) *fleet.Service {
 	return &w.s.Services[i]
 }
 
-// Stated ratios are in replicas: a young service whose replicas nobody knows the worth of yet is raised by them, and raises others.
+// Stated ratios are in replicas: a young service whose replicas' worth is not known yet is raised by them, and raises
+// others.
 func TestLinkOfAYoungService(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -178,7 +179,8 @@ func TestLinkAhead(t *testing.T) {
 	}
 }
 
-// The week that quotas are told of follows too: beyond the day members repeat what they ask for by themselves, and plans raise the chain where they are.
+// The week of quotas' warnings follows too: beyond the day members repeat what they ask for by themselves, and plans
+// raise the chain where they are.
 func TestLinkOfNextWeek(t *testing.T) {
 	sale := func(w *world, in, length time.Duration) {
 		w.s.Festivals = []fleet.Festival{{ID: "sale", Start: t0.Add(in), End: t0.Add(in + length), Approved: true, Lifts: []fleet.Lift{{Service: "shop/front", Factor: 2}}}}
@@ -270,7 +272,7 @@ func TestBottleneck(t *testing.T) {
 	}
 }
 
-// The hub is the member that others follow, and one that goes its own way is told so.
+// The hub is the member that others follow, and the status of one that goes its own way says so.
 func TestLearnLinks(t *testing.T) {
 	w := chained("alone", "cart", "front", "pay")
 	in := w.input()
@@ -301,7 +303,7 @@ func TestLearnLinks(t *testing.T) {
 	}
 }
 
-// A link never lowers a target, never breaks a bound, and what it raises raises nobody in turn.
+// A link never lowers a target, never breaks a bound, and a member that it raises raises no other in turn.
 func TestPropertyLinks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "members")

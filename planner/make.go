@@ -14,7 +14,7 @@ import (
 func Make(in Input) Plan {
 	m := newMaker(&in)
 	m.size()
-	m.squeeze()
+	m.capRoom()
 	m.bottlenecks()
 	m.scales()
 	m.unmarks()
@@ -53,20 +53,20 @@ type maker struct {
 	adopted map[fleet.NodeID][]int
 	// used says of machines that offline uses a part of them although no loan says so.
 	used map[fleet.NodeID]reason.Reason
-	// ledgers are what the online pools have and need, reckoned when first asked for.
+	// ledgers are what the online pools have and need, computed when first asked for.
 	ledgers map[fleet.PoolID]*ledger
-	homes   map[fleet.ServiceID]fleet.PoolID
+	poolOf  map[fleet.ServiceID]fleet.PoolID
 	// shortened are the deadlines of notices that online pods wait for.
 	shortened map[fleet.LoanID]time.Time
 	// clean are loans whose parcels the borrower may have, unless the plan recalls others of the same machine.
 	clean []*fleet.Loan
-	// home are loans that it brings home.
-	home map[fleet.LoanID]bool
+	// returning are loans that it brings home.
+	returning map[fleet.LoanID]bool
 	// ends are the pods that the plan evicts or kills.
 	ends map[fleet.UID]bool
 	// tenants is what was divided among them.
 	tenants *tenants
-	// budgets is what the plan spends of the disruption budgets, reckoned when first asked for.
+	// budgets is what the plan spends of the disruption budgets, computed when first asked for.
 	budgets map[fleet.PoolID]*fleet.Spending
 	// fits is what fits where, built when first asked for.
 	fits *place.Table
@@ -76,7 +76,7 @@ func newMaker(in *Input) *maker {
 	s := in.Snapshot
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, Thawed: in.Thawed},
 		room: fleet.OccupancyOf(s), fillers: map[string][]*fleet.Pod{}, proposed: map[fleet.LoanID]proposed{},
-		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]reason.Reason{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, home: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
+		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]reason.Reason{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, returning: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},
 		ledgers: map[fleet.PoolID]*ledger{}, shortened: map[fleet.LoanID]time.Time{}}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Class == fleet.PodFiller && !p.Deleting && p.HoldsOn != "" {
@@ -89,7 +89,8 @@ func newMaker(in *Input) *maker {
 // on is who is on a machine.
 func (m *maker) on(id fleet.NodeID) *fleet.Machine { return m.room.On(id) }
 
-// rest is that of a machine once a loan of it is forgotten: what it lends rests on its own record, what it borrows changes nothing of it.
+// rest returns the cool-down of a machine after its loan is deleted: a lent machine uses its own record, a borrowed one
+// stays as it is.
 func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
 	n := m.in.Snapshot.Node(l.Node)
 	switch pool := m.pool(l); {

@@ -29,7 +29,7 @@ func TestWhatOnePlanBorrowsTheNextKeeps(t *testing.T) {
 				n.Share = fleet.Share{Exists: true, Parcels: []fleet.ShareParcel{{Cells: x.After.Cells, Holder: x.After.Holder(), Next: x.After.Next(), Loan: x.After.ID, Epoch: 1}}}
 			}
 			if p := made(w.input()); len(w.s.Loans) > 0 && len(p.Moves) > 0 {
-				t.Errorf("notice %s, the flood comes in %s: the next plan does %s", notice, in, told(&p))
+				t.Errorf("notice %s, the flood comes in %s: the next plan does %s", notice, in, render(&p))
 			}
 		}
 		if begun == 0 {

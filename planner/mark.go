@@ -8,8 +8,9 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// access is who may land on a machine as its loans say, and as this plan changes them: what it begins or calls home is open to neither side from now on. A loan that was called off
-// has no part in it any more; one that came home has, until it is forgotten.
+// access is who may land on a machine as its loans say, and as this plan changes them: what it begins or recalls is
+// open to neither side from now on. A loan that was called off has no part in it any more; one that came home has,
+// until it is forgotten.
 func (m *maker) access(n *fleet.Node) fleet.Access {
 	var parcels []fleet.ShareParcel
 	for _, l := range m.on(n.ID).Loans {
@@ -23,7 +24,7 @@ func (m *maker) access(n *fleet.Node) fleet.Access {
 		parcels = append(parcels, p)
 	}
 	for i := range n.Share.Parcels {
-		// What a share alone knows of goes home: no pod lands on it.
+		// A parcel that only a share knows goes home: no pod lands on it.
 		if e := n.Share.Parcels[i]; !fleet.SameSide(e.Holder, n.Pool, m.in.Snapshot.ClassOf) && fleet.Overlap(e.Cells, n.AllCells()) && m.in.Snapshot.Orphaned(&e) {
 			e.Next = n.Pool
 			parcels = append(parcels, e)
@@ -65,7 +66,7 @@ func (m *maker) kept(n *fleet.Node) fleet.Resources {
 // leastRoom is the free room that is worth a filler: below a core no offline pod of note would fit.
 const leastRoom fleet.MilliCPU = 1000
 
-// keptIsHeld reports whether fillers hold the kept room, but for crumbs.
+// keptIsHeld reports whether fillers hold the kept room, but for fragments.
 func (m *maker) keptIsHeld(n *fleet.Node) bool {
 	var bound fleet.Resources
 	for _, p := range m.fillers[n.Name] {
@@ -125,7 +126,7 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	live := m.on(n.ID).Moves.Live > 0 || len(m.begun[n.ID]) > 0
 	access := m.access(n)
 	return fleet.NodeMarks{
-		// Where no pool answers for the machine, the loan alone tells that the taint is ours.
+		// Where no pool answers for the machine, only the loan shows that the taint is ours.
 		HolderTaint:  access.Taints(m.in.Snapshot.ByCells(n.Pool)) && (pool != nil || live),
 		OfflineLabel: m.opens(n, &access),
 		HomeLabel:    pool != nil && pool.Class == fleet.Offline,
@@ -141,7 +142,7 @@ func (m *maker) fence(n *fleet.Node) fleet.Fence {
 		return fleet.FenceNone
 	}
 	// None goes up for a parcel that this plan takes home: until it was up, online could have landed. One that is up goes with the next plan.
-	if !slices.ContainsFunc(m.on(n.ID).Loans, func(l *fleet.Loan) bool { return l.Phase.Lost() && !m.home[l.ID] }) {
+	if !slices.ContainsFunc(m.on(n.ID).Loans, func(l *fleet.Loan) bool { return l.Phase.Lost() && !m.returning[l.ID] }) {
 		return n.Marks.Fence
 	}
 	if slices.ContainsFunc(m.on(n.ID).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline || p.Own }) {

@@ -9,7 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// A fence ends nobody but offline's pods, and what every machine runs.
+// A fence ends only offline's pods, and what every machine runs.
 func TestFenceEndsNoComponentOfOurs(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  fleet.Pod
@@ -32,8 +32,9 @@ func TestFenceEndsNoComponentOfOurs(t *testing.T) {
 	}
 }
 
-// A recall of two sockets of which one could not be written: the one that came home is claimed, and offline does not land beside it.
-func TestNobodyLandsBesideAClaim(t *testing.T) {
+// A recall of two sockets of which one could not be written: the one that came home is claimed, and offline does not
+// land next to it.
+func TestNoPodLandsNextToAClaim(t *testing.T) {
 	for phase, open := range map[fleet.Phase]bool{fleet.Returned: false, fleet.Cancelled: true} {
 		w := newWorld(4).service("web", 4, 0, 1, 30) // 32 cores, which fill the socket that is at home
 		w.halves(0, fleet.Lent)

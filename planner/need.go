@@ -41,16 +41,17 @@ type sized struct {
 func (m *maker) ledgerOf(pool *fleet.Pool) *ledger {
 	l := m.ledgers[pool.ID]
 	if l == nil {
-		if m.homes == nil {
-			m.homes = Homes(m.in.Snapshot)
+		if m.poolOf == nil {
+			m.poolOf = PoolsOf(m.in.Snapshot)
 		}
-		l = m.newLedger(pool, m.homes)
+		l = m.newLedger(pool, m.poolOf)
 		m.ledgers[pool.ID] = l
 	}
 	return l
 }
 
-// newLedger reckons a pool. A service belongs to the online pool on which most of its pods are, a service without pods to the first one.
+// newLedger computes a pool. A service belongs to the online pool on which most of its pods are, a service without pods
+// to the first one.
 func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) *ledger {
 	s := m.in.Snapshot
 	l := &ledger{in: m.in, pool: pool, PoolRoom: *m.room.Pool(pool.ID)}
@@ -135,8 +136,9 @@ func (v *sized) steps(from, to time.Duration) (first, last int) {
 // in a surprise that meets all of them, they add up as they are.
 type deviations struct{ sum, squares [2]float64 } // of CPU and memory
 
-// together is the correlation of the errors of two services that pooling reckons with. Between series of one source (an application, a city, a
-// stock exchange) that of the errors of a seasonal forecast an hour ahead lies between none and 0.4, of most pairs below 0.1.
+// together is the correlation of the errors of two services that pooling computes with. Between series of one source
+// (an application, a city, a stock exchange) that of the errors of a seasonal forecast an hour ahead lies between none
+// and 0.4, of most pairs below 0.1.
 const together = 0.1
 
 func (d *deviations) add(r fleet.Resources) {
@@ -155,8 +157,8 @@ func (d *deviations) pooled() fleet.Resources {
 	return fleet.Resources{CPU: fleet.MilliCPU(d.of(0)), Memory: fleet.Bytes(d.of(1))}
 }
 
-// share is the part of each deviation that stays of it, 0..1.
-func (d *deviations) share() float64 {
+// remaining is the part of each deviation that stays of it, 0..1.
+func (d *deviations) remaining() float64 {
 	share := 0.0
 	for i, sum := range d.sum {
 		if sum > 0 {
@@ -193,11 +195,13 @@ func (v *sized) movable() bool {
 		v.svc.Pause != fleet.PauseAll && v.svc.Pause != fleet.PauseIn
 }
 
-// blindShare is how much of what online asks for may be without live signals while there is still lending: a tenth. Each such service is reckoned at its worst in any case.
+// blindShare is how much of what online asks for may be without live signals while there is still lending: a tenth.
+// Each such service is computed at its worst in any case.
 const blindShare = 0.1
 
-// tooBlind says why nothing may be lent: too much of the pool is asked for by services whose live signals are missing or old. A service
-// that merely has no trusted forecast yet (a young one) is reckoned at its worst and holds nobody else up.
+// tooBlind says why nothing may be lent: too much of the pool is asked for by services whose live signals are missing
+// or old. A service that merely has no trusted forecast yet (a young one) is computed at its worst and holds no other
+// up.
 func (l *ledger) tooBlind() reason.Reason {
 	var blind, all fleet.MilliCPU
 	var first fleet.ServiceID
@@ -217,8 +221,8 @@ func (l *ledger) tooBlind() reason.Reason {
 	return reason.Of(reason.TooBlind, fmt.Sprintf("%.0f", blind.Cores()), fmt.Sprintf("%.0f", all.Cores()), first)
 }
 
-// Homes attributes each service to one online pool: the one on whose machines most of its pods are, or the first.
-func Homes(s *fleet.Snapshot) map[fleet.ServiceID]fleet.PoolID {
+// PoolsOf attributes each service to one online pool: the one on whose machines most of its pods are, or the first.
+func PoolsOf(s *fleet.Snapshot) map[fleet.ServiceID]fleet.PoolID {
 	var first fleet.PoolID
 	for i := range s.Pools {
 		if s.Pools[i].Class == fleet.Online {

@@ -58,15 +58,16 @@ func TestDeviationsArePooled(t *testing.T) {
 	if got, want := l.worst(0, 30*time.Minute).CPU.Cores(), 8*(60+240+math.Sqrt(0.1*96*96+0.9*24*16)); math.Abs(got-want) > 0.01 {
 		t.Errorf("with one at its worst they need %.2f cores, want %.2f", got, want)
 	}
-	// What live signals may grow to is pooled: 10 replicas run, and may become 60.
+	// The growth of live signals is pooled: 10 replicas run, and may become 60.
 	l.services[0].target.LiveMost = 60
 	if got, want := l.worst(0, 30*time.Minute).CPU.Cores(), 8*(14+240+math.Sqrt(0.1*142*142+0.9*(24*16+46*46))); math.Abs(got-want) > 0.01 {
 		t.Errorf("with one that lives by its live signals they need %.2f cores, want %.2f", got, want)
 	}
 }
 
-// However services deviate: together they need no more than all of their quantiles, no less than what is likely with the largest deviation, what
-// lending leaves free is no less than what recalls go by, and one that may ask for more never lowers what all need.
+// However services deviate: together they need no more than all of their quantiles, no less than what is likely with
+// the largest deviation, what lending leaves free is no less than what recalls use, and one that may ask for more never
+// lowers what all need.
 func TestPooledBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "services")
@@ -110,8 +111,8 @@ func blinded(in Input, old bool, ids ...fleet.ServiceID) Input {
 	return in
 }
 
-// Lending goes on while a tenth of what online asks for is blind, and not a millicore more. It ends for a service that is seen when its own
-// signals go, and one that merely has no trusted forecast holds nobody up.
+// Lending goes on while a tenth of what online asks for is blind, and not a millicore more. It ends for a service that
+// is seen when its own signals go, and one that merely has no trusted forecast holds no other up.
 func TestLendingKnowsWhatIsBlind(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -150,7 +151,7 @@ func TestLendingKnowsWhatIsBlind(t *testing.T) {
 }
 
 // Whichever signals are missing: nothing is lent while they are those of more than a tenth of what is asked for.
-func TestNobodyLendsBlindly(t *testing.T) {
+func TestNoPoolLendsBlindly(t *testing.T) {
 	lent, held := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.IntRange(6, 16).Draw(t, "machines"))

@@ -56,7 +56,7 @@ func (m *maker) owed(l *fleet.Loan, loans []*fleet.Loan) (why reason.Reason) {
 	switch {
 	case m.overslept(l.Deadline) && (unanswered > 0 || l.Phase != fleet.Draining):
 		return reason.Of(reason.Thawed, reason.Of(reason.DeadlineAgain))
-	case len(untold) > 0 && deadline.Sub(m.in.Snapshot.At) < least && m.mayBeTold(l):
+	case len(untold) > 0 && deadline.Sub(m.in.Snapshot.At) < least && m.canNotify(l):
 		return reason.Of(reason.Untold, len(untold), untold[0].Name)
 	}
 	return reason.Reason{}
@@ -80,8 +80,8 @@ func (m *maker) deadlineOf(l *fleet.Loan) time.Time {
 	return l.Deadline
 }
 
-// mayBeTold reports whether pods that do not know their notice may still get to know it: no leader has tried for long.
-func (m *maker) mayBeTold(l *fleet.Loan) bool {
+// canNotify reports whether pods that do not know their notice may still get to know it: no leader has tried for long.
+func (m *maker) canNotify(l *fleet.Loan) bool {
 	from := noticedSince(l)
 	for _, at := range [...]time.Time{m.in.Snapshot.WatchedSince, m.in.Thawed} {
 		if at.After(from) {
@@ -91,14 +91,14 @@ func (m *maker) mayBeTold(l *fleet.Loan) bool {
 	return m.in.Snapshot.At.Before(from.Add(max(m.terms(l).NoticeMax, m.noticeOn(l))))
 }
 
-// tell notes the notice that a pod lacks: it carries none of its machine's loans, or one that names another deadline. No pod gets a notice of a time that has passed.
-func (m *maker) tell(l *fleet.Loan, p *fleet.Pod, loans []*fleet.Loan, deadline time.Time) {
+// notify notes the notice that a pod lacks: it carries none of its machine's loans, or one that names another deadline. No pod gets a notice of a time that has passed.
+func (m *maker) notify(l *fleet.Loan, p *fleet.Pod, loans []*fleet.Loan, deadline time.Time) {
 	if !deadline.After(m.in.Snapshot.At) {
 		return
 	}
-	told := informed(p, loans)
-	if !told || p.NoticeDeadline.OK && !p.NoticeDeadline.Value.Equal(deadline) {
-		m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: deadline, Again: told})
+	known := informed(p, loans)
+	if !known || p.NoticeDeadline.OK && !p.NoticeDeadline.Value.Equal(deadline) {
+		m.plan.Notices = append(m.plan.Notices, Notice{Pod: PodRef{p.Name, p.ID}, Loan: l.ID, Epoch: l.Epoch, Deadline: deadline, Again: known})
 	}
 }
 

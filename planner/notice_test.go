@@ -9,18 +9,19 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// No pod is evicted before the deadline that it was told of, and it is told a whole notice before: whatever kept the notice from it, the deadline is announced
-// again. Two pods are on the machine, and its pool gives two minutes, ten at the most. An operator asks for the recall, so that no tide turns it back.
+// No pod is evicted before its announced deadline, and the announcement comes a whole notice before: whatever kept the
+// notice from it, the deadline is announced again. Two pods are on the machine, and its pool gives two minutes, ten at
+// the most. An operator asks for the recall, so that no tide turns it back.
 func TestAWholeNotice(t *testing.T) {
 	const untold = time.Duration(-1)
-	told := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d, d} }
-	none := told(untold)
+	bothKnow := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d, d} }
+	none := bothKnow(untold)
 	for _, c := range []struct {
 		name     string
 		phase    fleet.Phase
 		first    time.Duration    // since the first notice
 		deadline time.Duration    // from now
-		knows    [2]time.Duration // the deadline that each pod was told of, as the time since its notice began; untold where it was not
+		knows    [2]time.Duration // the deadline that each pod knows, as the time since its notice began; untold where it knows none
 		leads    time.Duration    // for how long this leader has led
 		waits    int              // online pods that wait for room
 		cycle    time.Duration    // 0 for the usual one
@@ -33,8 +34,8 @@ func TestAWholeNotice(t *testing.T) {
 		{name: "one of two was told", first: 130 * time.Second, deadline: -10 * time.Second, knows: [2]time.Duration{2 * time.Minute, untold}, leads: 1, again: 2 * time.Minute, tells: 2},
 		{name: "a pod came after the notice", first: 100 * time.Second, deadline: 20 * time.Second, knows: [2]time.Duration{2 * time.Minute, untold}, leads: time.Hour, again: 2 * time.Minute, tells: 2},
 		{name: "the leader changed between the loan and the pods", first: 90 * time.Second, deadline: 30 * time.Second, knows: none, leads: 1, again: 2 * time.Minute, tells: 2},
-		{name: "shortened, and none was told so", first: 100 * time.Second, deadline: -20 * time.Second, knows: told(3 * time.Minute), leads: 1, again: 2 * time.Minute, tells: 2},
-		{name: "shortened, none was told so, and pods still wait", first: 100 * time.Second, deadline: -20 * time.Second, knows: told(3 * time.Minute), leads: 1, waits: 8,
+		{name: "shortened, and none was told so", first: 100 * time.Second, deadline: -20 * time.Second, knows: bothKnow(3 * time.Minute), leads: 1, again: 2 * time.Minute, tells: 2},
+		{name: "shortened, none was told so, and pods still wait", first: 100 * time.Second, deadline: -20 * time.Second, knows: bothKnow(3 * time.Minute), leads: 1, waits: 8,
 			again: 30 * time.Second, tells: 2},
 		{name: "the writes to pods fail", first: 9 * time.Minute, deadline: 10 * time.Second, knows: none, leads: time.Hour, again: 2 * time.Minute, tells: 2},
 		{name: "a pod came while the machine drains", phase: fleet.Draining, first: 100 * time.Second, deadline: 20 * time.Second, knows: [2]time.Duration{2 * time.Minute, untold},
@@ -47,9 +48,9 @@ func TestAWholeNotice(t *testing.T) {
 		{name: "the plan after the recall, and plans are a minute apart", first: time.Minute, deadline: time.Minute, knows: none, leads: time.Hour, cycle: time.Minute, tells: 2},
 		{name: "the plan after that, and nothing was written", first: 2 * time.Minute, deadline: 0, knows: none, leads: time.Hour, cycle: time.Minute, again: 2 * time.Minute, tells: 2},
 		{name: "plans are longer apart than the notice", first: 5 * time.Minute, deadline: -3 * time.Minute, knows: none, leads: time.Hour, cycle: 5 * time.Minute, again: 2 * time.Minute, tells: 2},
-		{name: "all were told in time", first: 130 * time.Second, deadline: -10 * time.Second, knows: told(2 * time.Minute), leads: 1, evicts: 2},
-		{name: "told in time, and now a later deadline", first: 100 * time.Second, deadline: 80 * time.Second, knows: told(2 * time.Minute), leads: time.Hour, tells: 2},
-		{name: "drains, all were told in time", phase: fleet.Draining, first: 130 * time.Second, deadline: -10 * time.Second, knows: told(2 * time.Minute), leads: 1, evicts: 2},
+		{name: "all were told in time", first: 130 * time.Second, deadline: -10 * time.Second, knows: bothKnow(2 * time.Minute), leads: 1, evicts: 2},
+		{name: "told in time, and now a later deadline", first: 100 * time.Second, deadline: 80 * time.Second, knows: bothKnow(2 * time.Minute), leads: time.Hour, tells: 2},
+		{name: "drains, all were told in time", phase: fleet.Draining, first: 130 * time.Second, deadline: -10 * time.Second, knows: bothKnow(2 * time.Minute), leads: 1, evicts: 2},
 		{name: "no write to a pod was taken for ten minutes", first: 10 * time.Minute, deadline: -time.Second, knows: none, leads: time.Hour, tells: 0, evicts: 2},
 		{name: "nor under this leader", first: 30 * time.Minute, deadline: -time.Second, knows: none, leads: 10 * time.Minute, tells: 0, evicts: 2},
 		{name: "this leader has tried for less", first: 30 * time.Minute, deadline: -time.Second, knows: none, leads: 9 * time.Minute, again: 2 * time.Minute, tells: 2},
@@ -106,7 +107,8 @@ func TestAWholeNoticeOfAnInvitation(t *testing.T) {
 	}
 }
 
-// tell puts two workers on a machine, of which each was told of a deadline so long after the notice began; none where it is below zero.
+// announce puts two workers on a machine, each with a deadline so long after the notice began; none where it is below
+// zero.
 func tell(w *world, machine int, l *fleet.Loan, knows [2]time.Duration, began time.Time) {
 	for i, d := range knows {
 		w.worker(machine, i)
@@ -116,7 +118,8 @@ func tell(w *world, machine int, l *fleet.Loan, knows [2]time.Duration, began ti
 	}
 }
 
-// checkNotice: a plan announces the deadline of a loan so far from now, or not at all; it tells so many pods of the deadline then, and evicts so many.
+// checkNotice: a plan announces the deadline of a loan so far from now, or not at all; it announces the deadline to so
+// many pods then, and evicts so many.
 func checkNotice(t *testing.T, p Plan, l *fleet.Loan, again time.Duration, tells, evicts int) {
 	t.Helper()
 	deadline := l.Deadline
@@ -136,10 +139,10 @@ func checkNotice(t *testing.T, p Plan, l *fleet.Loan, again time.Duration, tells
 		}
 		return out
 	}
-	told := ids(len(p.Notices), func(i int) fleet.UID { return p.Notices[i].Pod.ID })
+	noticed := ids(len(p.Notices), func(i int) fleet.UID { return p.Notices[i].Pod.ID })
 	evicted := ids(len(p.Evictions), func(i int) fleet.UID { return p.Evictions[i].Pod.ID })
-	if got != again || len(told) != tells || len(evicted) != evicts || len(p.Unresolved()) > 0 {
-		t.Errorf("announced for %s from now, %d told, %d evicted, unresolved %v; want %s, %d, %d\n%s", got, len(told), len(evicted), p.Unresolved(), again, tells, evicts, lines(p))
+	if got != again || len(noticed) != tells || len(evicted) != evicts || len(p.Unresolved()) > 0 {
+		t.Errorf("announced for %s from now, %d told, %d evicted, unresolved %v; want %s, %d, %d\n%s", got, len(noticed), len(evicted), p.Unresolved(), again, tells, evicts, lines(p))
 	}
 	if slices.ContainsFunc(p.Notices, func(n Notice) bool { return n.TakenBack || !n.Deadline.Equal(deadline) }) {
 		t.Errorf("deadline %s, and the notices say %+v", deadline, p.Notices)

@@ -24,8 +24,9 @@ var bandQuantiles = []float64{0.1, 0.5, 0.9}
 // and read in every plan.
 type Outlook struct {
 	At time.Time
-	// Begin[b][k] is what could be lent anew in step k: it stays free for a whole term with the high watermark kept. Stay[b][k] is what needs
-	// not come home in it: it stays free for as long as a recall looks ahead, with the low one.
+	// Begin[b][k] is what could be lent again in step k: it stays free for a whole term with the high watermark kept.
+	// Stay[b][k] is what needs not come home in it: it stays free for as long as a recall looks ahead, with the low
+	// one.
 	Begin, Stay [bands][]fleet.Resources
 }
 
@@ -48,7 +49,7 @@ func Look(in *Input) *Outlook {
 	for b := range bands {
 		out.Begin[b], out.Stay[b] = make([]fleet.Resources, outlookSteps), make([]fleet.Resources, outlookSteps)
 	}
-	home, room := Homes(s), fleet.OccupancyOf(s)
+	home, room := PoolsOf(s), fleet.OccupancyOf(s)
 	for i := range s.Pools {
 		if p := &s.Pools[i]; p.Class == fleet.Online && p.Mode.Acts() {
 			out.addPool(in, room, p, home)
@@ -59,7 +60,7 @@ func Look(in *Input) *Outlook {
 
 func (out *Outlook) addPool(in *Input, room *fleet.Occupancy, pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolID) {
 	s := in.Snapshot
-	y := newYardage(room, pool)
+	y := newPoolRoom(room, pool)
 	l := &ledger{in: in, pool: pool, PoolRoom: fleet.PoolRoom{Rooms: y.rooms}}
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
@@ -111,10 +112,10 @@ func left(capacity, asked fleet.Resources, watermark, waste float64) fleet.Resou
 	return capacity.CPUAndMemory().Sub(grossUp(asked, waste).CPUAndMemory()).Sub(capacity.Part(watermark)).Floor()
 }
 
-// yardage is what the machines of an online pool hold, and how much of each is asked for by online pods. Nobody moves a pod to empty a machine: it is
-// lent once its pods have left by scale-in, or as far as its sockets are free. So it matters how the pods lie, and how far the load falls from
-// its top, since that is how many leave.
-type yardage struct {
+// poolRoom is what the machines of an online pool hold, and how much of each online pods ask for. No component moves
+// a pod to empty a machine: it is lent once its pods have left by scale-in, or as far as its sockets are free. So it
+// matters how the pods lie, and how far the load falls from its top, since that is how many leave.
+type poolRoom struct {
 	capacity, other fleet.Resources
 	// asked is what is asked for on all machines, on is that on each, the least first; below[i] sums the first i.
 	asked     fleet.MilliCPU
@@ -125,9 +126,9 @@ type yardage struct {
 	rooms map[fleet.Resources]int64
 }
 
-func newYardage(room *fleet.Occupancy, pool *fleet.Pool) *yardage {
+func newPoolRoom(room *fleet.Occupancy, pool *fleet.Pool) *poolRoom {
 	own := room.Pool(pool.ID)
-	y := &yardage{capacity: own.Ready, rooms: map[fleet.Resources]int64{}}
+	y := &poolRoom{capacity: own.Ready, rooms: map[fleet.Resources]int64{}}
 	sockets := 1
 	for _, m := range own.On {
 		if m.Node.Pool != pool.ID || !m.Node.Ready {
@@ -157,7 +158,7 @@ func newYardage(room *fleet.Occupancy, pool *fleet.Pool) *yardage {
 // emptied is what can be lent in whole parcels, once what is asked for rose to a top and fell from it again, while online keeps so much. On its way
 // up it fills the emptiest machines, as schedulers that spread do; on its way down the emptiest ones are emptied, as scale-in is steered. Of a machine
 // that lends a part, online keeps no more than it asks for there.
-func (y *yardage) emptied(top, asked, keep fleet.MilliCPU) fleet.MilliCPU {
+func (y *poolRoom) emptied(top, asked, keep fleet.MilliCPU) fleet.MilliCPU {
 	n := len(y.on)
 	if n == 0 || y.each <= 0 {
 		return 0
@@ -176,7 +177,7 @@ func (y *yardage) emptied(top, asked, keep fleet.MilliCPU) fleet.MilliCPU {
 		left := min(on, fall)
 		fall -= left
 		on -= left
-		// What lies idle beside a lent socket is lost to both.
+		// Idle room next to a lent socket is lost to both.
 		if idle := y.each - on; idle >= y.parcel && usable-idle >= keep {
 			usable -= idle
 			free += idle / y.parcel * y.parcel

@@ -14,7 +14,7 @@ type flood struct {
 	*world
 	in time.Duration
 	// told is when each loan was recalled, from the start.
-	told map[fleet.LoanID]time.Duration
+	recalled map[fleet.LoanID]time.Duration
 }
 
 func newFlood(lent int, in time.Duration, machines, perHour int) *flood {
@@ -31,7 +31,7 @@ func newFlood(lent int, in time.Duration, machines, perHour int) *flood {
 func (f *flood) cycle(after time.Duration) Plan {
 	for i := range f.s.Loans {
 		if l := &f.s.Loans[i]; l.Phase == fleet.Noticed {
-			l.FirstNotice = t0.Add(f.told[l.ID] - after)
+			l.FirstNotice = t0.Add(f.recalled[l.ID] - after)
 		}
 	}
 	in := f.input()
@@ -43,7 +43,7 @@ func (f *flood) cycle(after time.Duration) Plan {
 		if m.Kind != MoveRecall {
 			continue
 		}
-		f.told[m.Before.ID] = after
+		f.recalled[m.Before.ID] = after
 		l := f.s.Loan(m.Before.ID)
 		*l = m.After
 		l.Deadline, l.Due = t0.Add(time.Minute), t0.Add(time.Hour)
@@ -54,9 +54,9 @@ func (f *flood) cycle(after time.Duration) Plan {
 }
 
 // toldBy counts the recalls of the minute up to a time.
-func (f *flood) toldBy(at time.Duration) (n int) {
-	for _, told := range f.told {
-		if told <= at && at-told < time.Minute {
+func (f *flood) recalledBy(at time.Duration) (n int) {
+	for _, recalled := range f.recalled {
+		if recalled <= at && at-recalled < time.Minute {
 			n++
 		}
 	}
@@ -79,8 +79,8 @@ func TestRecallsHaveAPaceAndAreNeverLateByIt(t *testing.T) {
 			p := f.cycle(after)
 			free.cycle(after)
 			lead = p.Pools[0].Lead.Total()
-			// What the lead does not reach, in whole steps of the tide, may wait.
-			if n, most := f.toldBy(after), max((perHour+59)/60, 1); in-after >= (lead/ahead+2)*ahead && n > most {
+			// A need that the lead does not reach, in whole steps of the tide, may wait.
+			if n, most := f.recalledBy(after), max((perHour+59)/60, 1); in-after >= (lead/ahead+2)*ahead && n > most {
 				t.Fatalf("%s before the flood %d machines were recalled within a minute, the pace is %d", in-after, n, most)
 			}
 			held += len(p.Withheld)
@@ -88,9 +88,9 @@ func TestRecallsHaveAPaceAndAreNeverLateByIt(t *testing.T) {
 				break
 			}
 		}
-		came += len(f.told)
-		if len(f.told) != len(free.told) {
-			t.Fatalf("%s before the flood, the lead, %d machines were recalled; without a bound %d were", lead, len(f.told), len(free.told))
+		came += len(f.recalled)
+		if len(f.recalled) != len(free.recalled) {
+			t.Fatalf("%s before the flood, the lead, %d machines were recalled; without a bound %d were", lead, len(f.recalled), len(free.recalled))
 		}
 	})
 	if held == 0 || came == 0 {

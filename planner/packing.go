@@ -60,10 +60,10 @@ const (
 	mostKinds = 16
 )
 
-// wasteOf is what machines must hold beyond what the pods ask for, as a fraction of that, since a machine holds whole pods: two of 24 cores
-// leave a quarter of 64 to nobody. Each kind of machine takes all the pods, the largest first, and the small ones fill what those leave: first
-// fit decreasing, but for machines that are fuller with fewer of the largest, and with machines that hold the same counted at once. Kinds count by
-// their CPU.
+// wasteOf is what machines must hold beyond what the pods ask for, as a fraction of that, since a machine holds whole
+// pods: two of 24 cores leave a quarter of 64 unused. Each kind of machine takes all the pods, the largest first, and
+// the small ones fill what those leave: first fit decreasing, but for machines that are fuller with fewer of the
+// largest, and with machines that hold the same counted at once. Kinds count by their CPU.
 //
 // A pod that is larger than a machine counts for nothing there, and pods that ask for nothing waste nothing.
 func wasteOf(machines, pods map[fleet.Resources]int64) float64 {

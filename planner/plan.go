@@ -55,7 +55,7 @@ type Plan struct {
 	Links []LinkView
 	// ETAs say when jobs that wait are expected to begin, in the order of job ids.
 	ETAs []ETA
-	// Survivals are what the borrowers of lent parcels are told anew.
+	// Survivals are updated promises to the borrowers of lent parcels.
 	Survivals []Survival
 	// Strays are the machines that a borrower uses although no loan says so, in the order of their UIDs.
 	Strays []Stray
@@ -70,12 +70,12 @@ type Scale struct {
 	Kind     string
 	By       fleet.Actuation
 	From, To int32
-	// Version is the resourceVersion of the facts that the decision rests on (the target's, or the HPA's).
+	// Version is the resourceVersion of the facts that the decision depends on (the target's, or the HPA's).
 	Version string
-	// Leavers are the pods that a scale-in should take: their deletion cost is written just before the scale.
-	Leavers []PodRef
-	// Charges are the leavers that go because a machine is to be emptied, or that a quota takes back: they are written into the disruption ledgers
-	// before the scale.
+	// Victims are the pods that a scale-in should take: their deletion cost is written just before the scale.
+	Victims []PodRef
+	// Charges are the victims that go because a machine is to be emptied, or that a quota takes back: they are written
+	// into the disruption ledgers before the scale.
 	Charges []Charge
 	Why     reason.Reason
 }
@@ -138,8 +138,8 @@ type Eviction struct {
 	Why  reason.Reason
 }
 
-// Kill ends one borrower's pod with no grace that was told to end, after the time that its loan announced. Only offline pods are ever named
-// here.
+// Kill ends, with no grace, one borrower's pod that should have ended, after the time that its loan announced. Only
+// offline pods are ever named here.
 type Kill struct {
 	Pod  PodRef
 	Loan fleet.LoanID
@@ -154,8 +154,9 @@ type JobScale struct {
 	Workload fleet.Name
 	Kind     string
 	From, To int32
-	// Leavers names the pods that a smaller size takes, where the workload's operator can be told, or their hosts are listed.
-	Leavers []string
+	// Victims names the pods that a smaller size takes, where the workload's operator accepts names, or their hosts are
+	// listed.
+	Victims []string
 	Version string
 	// Charges are the members that go for others: they are written into the disruption ledgers before the scale.
 	Charges []Charge

@@ -173,7 +173,7 @@ func TestEbbLendsMachines(t *testing.T) {
 	if len(plan.Lowers) != 1 || plan.Lowers[0].To >= 40 {
 		t.Fatalf("the ebb must scale in: %+v\n%s", plan.Lowers, plan.Targets[0].Reason)
 	}
-	if got := len(plan.Lowers[0].Leavers); got != int(plan.Lowers[0].From-plan.Lowers[0].To) {
+	if got := len(plan.Lowers[0].Victims); got != int(plan.Lowers[0].From-plan.Lowers[0].To) {
 		t.Errorf("%d leavers are steered for %d that go", got, plan.Lowers[0].From-plan.Lowers[0].To)
 	}
 	if moves(plan, MoveBegin) == 0 {
@@ -440,8 +440,8 @@ func TestAgainMeansTheWholeNotice(t *testing.T) {
 	}
 }
 
-// While a machine drains, the deadline stands for whoever has not answered: one that ran out under a freeze is announced again, once, and the
-// pod hears of it. One that was answered, or that ran out since, is no reason.
+// While a machine drains, the deadline stands for pods that have not answered: one that ran out under a freeze is
+// announced again, once, and the pod hears of it. One that was answered, or that ran out since, is no reason.
 func TestDeadlinesOfADrainSleepUnderAFreeze(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -564,7 +564,7 @@ func asJSON(t *rapid.T, p Plan) string {
 	return string(b)
 }
 
-// A source that is down is no flood: loans stay out while nobody can see what services need, and nothing new is lent.
+// A source that is down is no flood: loans stay out while the need of services is unknown, and nothing new is lent.
 func TestBlindnessRecallsNothing(t *testing.T) {
 	w := newWorld(12).service("web", 8, 0, 4, 8*8*0.63)
 	for i := 6; i < 12; i++ {

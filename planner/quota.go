@@ -20,7 +20,8 @@ type tenants struct {
 	input   quota.Input
 	// owing are the indices of services that are brought down for others, after the notice.
 	owing map[int]bool
-	// linked is what services of chains ask for beyond the day, by index: nil where nobody of their chain has plans.
+	// linked is what services of chains ask for beyond the day, by index: nil where no service of their chain has
+	// plans.
 	linked map[int][]int32
 	// services are the indices of each tenant's services; used is what its online pods request, other what those of no service do,
 	// and offlineUsed what its offline pods do.
@@ -41,7 +42,7 @@ func (in *Input) tenants(room *fleet.Occupancy, targets []hpa.Target, linked []c
 	usage := quota.UsageOf(t.tenancy, s.Pods)
 	classes := classesOf(s.Tenants)
 	supply, parcels := quota.ParcelsOf(t.tenancy, s, classes)
-	t.lacking(classes, parcels)
+	t.missingParcels(classes, parcels)
 	t.input.Parcels = supply
 	t.week = weekAhead(s.At, s.Tenants)
 	t.input.Ahead = t.week.edges[:len(t.week.edges)-1]
@@ -74,7 +75,7 @@ func (in *Input) tenants(room *fleet.Occupancy, targets []hpa.Target, linked []c
 		t.demand(&w, targets)
 		t.input.Wants = append(t.input.Wants, w)
 	}
-	t.crumbs()
+	t.fragments()
 	return t
 }
 
@@ -160,9 +161,10 @@ func (t *tenants) offline() map[fleet.TenantID]offlineWant {
 	return out
 }
 
-// supply is what all machines of the pools hold, less what pods of no tenant use there. A machine that is not ready counts, since one that
-// restarts must not take anybody's promise away; what is not there now shows as a shortage of its pool. Until an online pool has machines,
-// nobody knows what services run on, and the supply is not known either.
+// supply is what all machines of the pools hold, less what pods of no tenant use there. A machine that is not ready
+// counts, since one that restarts must not take anybody's promise away; what is not there now shows as a shortage of
+// its pool. Until an online pool has machines, the machines of services are unknown, and the supply is not known
+// either.
 func (t *tenants) supply() fleet.Known[fleet.Resources] {
 	s := t.in.Snapshot
 	var sum fleet.Resources
@@ -279,8 +281,9 @@ type ask struct {
 	replicas int32
 }
 
-// apportion shares out room: the same part of what it asks for to each, and what rounding leaves replica by replica, to whoever rounding took
-// the most room from first. Without it the last room would stay empty as long as several wait for it.
+// apportion shares out room: the same part of what it asks for to each, and what rounding leaves replica by replica,
+// first to the one that rounding took the most room from. Without it the last room would stay empty as long as several
+// wait for it.
 func apportion(room fleet.Resources, asks []ask) []int32 {
 	var sum fleet.Resources
 	for _, a := range asks {

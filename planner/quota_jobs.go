@@ -58,10 +58,10 @@ func (m *maker) unused(a *allowances, list []*staff) *allowances {
 	idle, bound := map[fleet.TenantID]bool{}, false
 	for _, st := range list {
 		g := a.grow(st.job)
-		for i := range st.crews {
+		for i := range st.roles {
 			mem := &st.job.Members[i]
 			switch {
-			case g.x == nil || st.crews[i].want >= int(mostOf(mem)):
+			case g.x == nil || st.roles[i].want >= int(mostOf(mem)):
 			case st.affords(i):
 				idle[g.id] = true
 			default:
@@ -159,11 +159,12 @@ func (g grow) charge(unit fleet.Resources, n int) {
 	g.x.left, g.x.taken = g.x.left.Sub(took).Floor(), g.x.taken.Add(took)
 }
 
-// pledge charges the tenant with what is asked for and has no place yet: a scheduler seats it in the moment that room comes, and if this plan asks
-// for less, the size may not fall at the first try. Nobody else may have grown into that quota by then.
+// pledge charges the tenant for requests without a place yet: a scheduler seats it in the moment that room comes, and
+// if this plan asks for less, the size might not fall at the first try. No other job may have grown into that quota by
+// then.
 func (st *staff) pledge() {
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		asked := c.unbound
 		switch {
 		case mem.PodsRefused != "": // no room is kept for pods that cannot be made
@@ -178,12 +179,12 @@ func (st *staff) pledge() {
 
 // affords reports whether the tenant's quota is enough for one more member, pledged or not.
 func (st *staff) affords(i int) bool {
-	return st.crews[i].pledged > 0 || st.grow.most(st.job.Members[i].Request, 1) == 1
+	return st.roles[i].pledged > 0 || st.grow.most(st.job.Members[i].Request, 1) == 1
 }
 
 // take charges one more member, who has a place on a machine.
 func (st *staff) take(i int, on machine) {
-	if c := &st.crews[i]; c.pledged > 0 {
+	if c := &st.roles[i]; c.pledged > 0 {
 		c.pledged--
 	} else {
 		st.grow.charge(st.job.Members[i].Request, 1)
@@ -191,16 +192,16 @@ func (st *staff) take(i int, on machine) {
 	st.grow.enter(on)
 }
 
-// keep remembers what the job and its tenant may take, and returns what brings it back.
-func (st *staff) keep() (undo func()) {
+// save remembers what the job and its tenant may take, and returns what brings it back.
+func (st *staff) save() (undo func()) {
 	g := st.grow
 	if g.x == nil {
 		return func() {}
 	}
 	was, parcels, entered := *g.x, slices.Clone(g.x.parcels), len(g.a.entered)
-	pledged := make([]int, len(st.crews))
-	for i := range st.crews {
-		pledged[i] = st.crews[i].pledged
+	pledged := make([]int, len(st.roles))
+	for i := range st.roles {
+		pledged[i] = st.roles[i].pledged
 	}
 	return func() {
 		*g.x = was
@@ -209,8 +210,8 @@ func (st *staff) keep() (undo func()) {
 			delete(g.a.on[e.node], e.tenant)
 		}
 		g.a.entered = g.a.entered[:entered]
-		for i := range st.crews {
-			st.crews[i].pledged = pledged[i]
+		for i := range st.roles {
+			st.roles[i].pledged = pledged[i]
 		}
 	}
 }
@@ -227,9 +228,10 @@ func (r *machine) parcels(c fleet.ParcelClass) int64 {
 	return n
 }
 
-// shed lowers the members of tenants whose notice is over, of the least important jobs first: those above the minima, and then, since less than
-// its minimum no job can work with, whole gangs, if another tenant waits for what his quota lets him have. Else a minimum that was borrowed once would
-// keep its lender from his own for ever; where nobody waits, what is left of the excess is shown and stays.
+// shed lowers the members of tenants whose notice is over, of the least important jobs first: those above the minima,
+// and then, since less than its minimum no job can work with, whole gangs, if another tenant waits for what his quota
+// lets him have. Else a minimum that was borrowed once would keep its lender from its own for ever; where no job waits,
+// the rest of the excess is shown and stays.
 func (m *maker) shed(list []*staff) {
 	tenancy := m.tenants.tenancy
 	for i := range m.plan.Division.Shares {
@@ -271,8 +273,8 @@ func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
 		}
 		return need
 	}
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		switch {
 		case gangs(mem) || c.stay > 0 || c.leaving > 0:
 			return fleet.Resources{}
@@ -286,8 +288,8 @@ func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
 // giveBackMembers tells members to go until an amount is covered: those above the minima, or the whole of what the job holds. It returns what is
 // left.
 func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why reason.Reason) fleet.Resources {
-	for k := range st.crews {
-		mem, c := &st.job.Members[k], &st.crews[k]
+	for k := range st.roles {
+		mem, c := &st.job.Members[k], &st.roles[k]
 		n := min(times(over, mem.Request), max(c.stay-int(mem.Min), 0))
 		if all {
 			n = c.stay
@@ -305,8 +307,8 @@ func (m *maker) giveBackMembers(st *staff, over fleet.Resources, all bool, why r
 	return over
 }
 
-// going is what offline pods of a tenant still hold that were told to end, or whose parcel goes home: these leave by themselves, and
-// lowering the parallelism for them too would take others.
+// going is what offline pods of a tenant still hold that have a notice, or whose parcel goes home: these leave by
+// themselves, and lowering the parallelism for them too would take others.
 func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID, list []*staff) fleet.Resources {
 	var sum fleet.Resources
 	for i := range m.in.Snapshot.Pods {
@@ -318,8 +320,8 @@ func (m *maker) going(tenancy quota.Tenancy, id fleet.TenantID, list []*staff) f
 		if tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) != id {
 			continue
 		}
-		for i := range st.crews {
-			sum = sum.Add(st.job.Members[i].Request.Times(int64(st.crews[i].leaving + st.crews[i].going)))
+		for i := range st.roles {
+			sum = sum.Add(st.job.Members[i].Request.Times(int64(st.roles[i].leaving + st.roles[i].going)))
 		}
 	}
 	return sum
@@ -337,9 +339,9 @@ func times(r, unit fleet.Resources) int {
 }
 
 // shedMembers tells members to go for others. They were given notice, so no ledger holds them back.
-func (m *maker) shedMembers(c *crew, n int) {
+func (m *maker) shedMembers(c *roleState, n int) {
 	for _, p := range c.standing()[:n] {
 		c.charges = m.charge(c.charges, p.Node, 1, true)
 	}
-	c.tellToGo(n)
+	c.markEnding(n)
 }

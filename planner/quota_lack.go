@@ -7,9 +7,10 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// lacking adds to what each tenant is on how many parcels of each class it lacks at least for all that its jobs could use: as many as their
-// missing members fill. A parcel too few is told later; one too many would be left for nobody.
-func (t *tenants) lacking(classes []fleet.ParcelClass, on map[fleet.TenantID][]quota.ParcelCount) {
+// missingParcels adds to what each tenant is on how many parcels of each class it lacks at least for all that its jobs could
+// use: as many as their missing members fill. A parcel too few is reported later; one too many would free a machine
+// that no tenant can use.
+func (t *tenants) missingParcels(classes []fleet.ParcelClass, on map[fleet.TenantID][]quota.ParcelCount) {
 	if len(classes) == 0 {
 		return
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// shedParcels has tenants leave the parcels whose notice is over: first those that members above the minima alone are on, then, where a lender's
-// job waits, those that whole gangs are on. What a tenant leaves it does not come back to.
+// shedParcels has tenants leave the parcels whose notice is over: first those that members above the minima alone are
+// on, then, where a lender's job waits, those that whole gangs are on. A tenant does not come back to a parcel that it
+// left.
 func (x *staffing) shedParcels() {
 	for i := range x.m.plan.Division.Shares {
 		share := &x.m.plan.Division.Shares[i]
@@ -23,7 +24,7 @@ func (x *staffing) shedParcels() {
 		if len(due) == 0 {
 			continue
 		}
-		v := &leaver{x: x, id: share.Tenant, share: share, due: due, parcels: quota.NewParcels(x.m.in.Snapshot)}
+		v := &departure{x: x, id: share.Tenant, share: share, due: due, parcels: quota.NewParcels(x.m.in.Snapshot)}
 		v.going()
 		for _, all := range [...]bool{false, true} {
 			if all && !x.m.lenderWaits(x.list, share.Tenant, v.lender) {
@@ -35,8 +36,8 @@ func (x *staffing) shedParcels() {
 	}
 }
 
-// leaver is the work of one tenant that leaves parcels.
-type leaver struct {
+// departure is the work of one tenant that leaves parcels.
+type departure struct {
 	x       *staffing
 	id      fleet.TenantID
 	share   *quota.Share
@@ -46,37 +47,38 @@ type leaver struct {
 }
 
 // lender reports whether parcels of a class that is due are another tenant's own.
-func (v *leaver) lender(g grow) bool {
+func (v *departure) lender(g grow) bool {
 	return g.x != nil && slices.ContainsFunc(g.x.parcels, func(p quota.ParcelShare) bool { return v.due[p.Class] > 0 && p.Used < min(p.Entitled, p.Limit) })
 }
 
-// foothold is what offline work has on one machine.
-type foothold struct {
+// presence is what offline work has on one machine.
+type presence struct {
 	node *fleet.Node
-	// stays are pods of the tenant that nobody told to go, stuck those of them that no size governs; others says that another's stay there.
+	// stays are pods of the tenant without a notice, stuck those of them that no size governs; others says that
+	// another's stay there.
 	stays, stuck int
 	others       bool
 }
 
-// footholds are the machines that the tenant is on, in the order of the machines.
-func (v *leaver) footholds() []*foothold {
+// presences are the machines that the tenant is on, in the order of the machines.
+func (v *departure) presences() []*presence {
 	m := v.x.m
 	stays := map[*fleet.Pod]bool{} // and whether its size is ours
 	for _, st := range v.x.list {
 		sized, works := st.works()
-		for i := range st.crews {
+		for i := range st.roles {
 			mem := &st.job.Members[i]
 			if mem.Fixed && sized && !works {
 				continue // a launcher ends when its gang is gone
 			}
-			for _, p := range st.crews[i].standing() {
+			for _, p := range st.roles[i].standing() {
 				stays[p] = mem.Sized() || mem.Fixed && sized
 			}
 		}
 	}
-	var out []*foothold
+	var out []*presence
 	for i := range m.in.Snapshot.Nodes {
-		h := &foothold{node: &m.in.Snapshot.Nodes[i]}
+		h := &presence{node: &m.in.Snapshot.Nodes[i]}
 		mine := false
 		for _, p := range m.on(h.node.ID).Pods {
 			if p.Class != fleet.PodOffline || !p.Occupies() {
@@ -106,15 +108,15 @@ func (v *leaver) footholds() []*foothold {
 
 // works reports whether the job has members whose size is ours, and whether any of them stays.
 func (st *staff) works() (sized, works bool) {
-	for i := range st.crews {
+	for i := range st.roles {
 		if st.job.Members[i].Sized() {
-			sized, works = true, works || st.crews[i].stay > 0
+			sized, works = true, works || st.roles[i].stay > 0
 		}
 	}
 	return sized, works
 }
 
-// unmanaged reports whether a pod belongs to no job whose members are counted here, so that nobody can tell it to go.
+// unmanaged reports whether a pod belongs to no job whose members are counted here, so that no size can end it.
 func (x *staffing) unmanaged(p *fleet.Pod) bool {
 	return !slices.ContainsFunc(x.list, func(st *staff) bool {
 		return st.job.ID == p.Job && slices.ContainsFunc(st.job.Members, func(mem fleet.Member) bool { return mem.Role == p.Role })
@@ -122,10 +124,10 @@ func (x *staffing) unmanaged(p *fleet.Pod) bool {
 }
 
 // left notes that the tenant leaves a machine, and what that gives back.
-func (v *leaver) left(n *fleet.Node) {
+func (v *departure) left(n *fleet.Node) {
 	for _, st := range v.mine() {
-		for i := range st.crews {
-			c := &st.crews[i]
+		for i := range st.roles {
+			c := &st.roles[i]
 			c.leaves = c.leaves || slices.ContainsFunc(c.pods[:c.going], func(p *fleet.Pod) bool { return p.Node == n.ID })
 		}
 	}
@@ -136,10 +138,11 @@ func (v *leaver) left(n *fleet.Node) {
 	v.x.allowed.leave(n.ID, v.id)
 }
 
-// going counts what the tenant leaves already: machines whose pods were all told to end. One that goes home is no lender's.
-func (v *leaver) going() {
+// going counts what the tenant leaves already: machines whose pods all have a notice. One that goes home is no
+// lender's.
+func (v *departure) going() {
 	m := v.x.m
-	for _, h := range v.footholds() {
+	for _, h := range v.presences() {
 		if h.stays == 0 && !m.on(h.node.ID).Moves.Leaving() && !m.recalled[h.node.ID] {
 			v.left(h.node)
 		}
@@ -148,15 +151,15 @@ func (v *leaver) going() {
 
 // cost is what it takes to leave a machine; the least is left first.
 type cost struct {
-	hold *foothold
+	hold *presence
 	// gangs is how many gangs break, last the place of the most important job that loses anything, members how many end.
 	gangs, last, members int
 }
 
 // leave leaves the machine that costs least, and reports whether there was one.
-func (v *leaver) leave(all bool) bool {
+func (v *departure) leave(all bool) bool {
 	var best *cost
-	for _, h := range v.footholds() {
+	for _, h := range v.presences() {
 		if !v.owed(h.node) || h.stays == 0 || h.stuck > 0 {
 			continue
 		}
@@ -170,8 +173,8 @@ func (v *leaver) leave(all bool) bool {
 	why := v.why()
 	for _, st := range v.mine() {
 		whole := all && !v.spares(st, best.hold.node.ID)
-		for i := range st.crews {
-			c, n := &st.crews[i], st.depth(i, best.hold.node.ID)
+		for i := range st.roles {
+			c, n := &st.roles[i], st.depth(i, best.hold.node.ID)
 			if whole {
 				n = c.stay
 			}
@@ -190,7 +193,7 @@ func (v *leaver) leave(all bool) bool {
 }
 
 // why says what was to be left by when.
-func (v *leaver) why() reason.Reason {
+func (v *departure) why() reason.Reason {
 	why := reason.Of(reason.ParcelsDue, v.id, v.share.DueBy.UTC().Format("15:04:05 MST"))
 	for _, p := range v.share.Parcels {
 		if p.Due > 0 {
@@ -201,7 +204,7 @@ func (v *leaver) why() reason.Reason {
 }
 
 // owed reports whether a machine is of a class of which something is still to be left.
-func (v *leaver) owed(n *fleet.Node) bool {
+func (v *departure) owed(n *fleet.Node) bool {
 	for class, left := range v.due {
 		if firm, lent, _ := v.parcels.On(n, class); left > 0 && firm+lent > 0 {
 			return true
@@ -211,18 +214,18 @@ func (v *leaver) owed(n *fleet.Node) bool {
 }
 
 // mine are the tenant's jobs.
-func (v *leaver) mine() []*staff {
+func (v *departure) mine() []*staff {
 	return slices.DeleteFunc(slices.Clone(v.x.list), func(st *staff) bool {
 		return v.x.m.tenants.tenancy.Of(fleet.ParseName(string(st.job.ID)).Namespace) != v.id
 	})
 }
 
-// price reckons what leaving a machine costs; false where it would break a gang and must not.
-func (v *leaver) price(h *foothold, all bool) (*cost, bool) {
+// price computes what leaving a machine costs; false where it would break a gang and must not.
+func (v *departure) price(h *presence, all bool) (*cost, bool) {
 	out := &cost{hold: h, last: len(v.x.list)}
 	for k, st := range v.mine() {
 		lost := 0
-		for i := range st.crews {
+		for i := range st.roles {
 			lost += st.depth(i, h.node.ID)
 		}
 		if lost > 0 && !v.spares(st, h.node.ID) {
@@ -231,8 +234,8 @@ func (v *leaver) price(h *foothold, all bool) (*cost, bool) {
 			}
 			out.gangs++
 			lost = 0
-			for i := range st.crews {
-				lost += st.crews[i].stay
+			for i := range st.roles {
+				lost += st.roles[i].stay
 			}
 		}
 		if lost > 0 {
@@ -249,9 +252,9 @@ func (c *cost) less(o *cost) bool {
 }
 
 // spares reports whether a job leaves a machine with members above its minima alone.
-func (v *leaver) spares(st *staff, id fleet.NodeID) bool {
-	for i := range st.crews {
-		mem, c := &st.job.Members[i], &st.crews[i]
+func (v *departure) spares(st *staff, id fleet.NodeID) bool {
+	for i := range st.roles {
+		mem, c := &st.job.Members[i], &st.roles[i]
 		if n := st.depth(i, id); n > 0 && (!mem.Sized() || n > c.stay-int(mem.Min)) {
 			return false
 		}
@@ -259,10 +262,10 @@ func (v *leaver) spares(st *staff, id fleet.NodeID) bool {
 	return true
 }
 
-// depth is how many members of a crew must be told to go until none of those that stay is on a machine: all that its operator takes before them,
-// but where who goes is named.
+// depth is how many members of a role must leave until none of those that stay is on a machine: all that its operator
+// takes before them, except where the plan names them.
 func (st *staff) depth(i int, id fleet.NodeID) int {
-	pods := st.crews[i].standing()
+	pods := st.roles[i].standing()
 	if st.job.Members[i].Leaves == fleet.LeavesNamed {
 		return len(slices.DeleteFunc(slices.Clone(pods), func(p *fleet.Pod) bool { return p.Node != id }))
 	}
@@ -277,6 +280,6 @@ func (st *staff) depth(i int, id fleet.NodeID) int {
 // first puts the members on a machine in front of the others, where who goes is named.
 func (st *staff) first(i int, id fleet.NodeID) {
 	if st.job.Members[i].Leaves == fleet.LeavesNamed {
-		slices.SortStableFunc(st.crews[i].standing(), func(a, b *fleet.Pod) int { return fleet.TrueFirst(a.Node == id, b.Node == id) })
+		slices.SortStableFunc(st.roles[i].standing(), func(a, b *fleet.Pod) int { return fleet.TrueFirst(a.Node == id, b.Node == id) })
 	}
 }

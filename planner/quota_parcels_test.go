@@ -34,8 +34,8 @@ func (y *yard) machines(namespace string) int {
 	return len(on)
 }
 
-// Machines that were borrowed go back when their lender wants what is guaranteed to it: after the notice and no sooner, from members above the
-// minima, else from whole gangs, as few as will do; and nobody comes back to them.
+// Machines that were borrowed go back when their lender wants what is guaranteed to it: after the notice and no sooner,
+// from members above the minima, else from whole gangs, as few as will do; and no member comes back to them.
 func TestBorrowedMachinesGoBack(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -101,7 +101,8 @@ func TestBorrowedMachinesGoBack(t *testing.T) {
 	}
 }
 
-// What is left says why, and what leaves already is not left again: neither what ends, nor a launcher without its gang.
+// A departure says why, and work that leaves already does not leave twice: neither what ends, nor a launcher without
+// its gang.
 func TestLeavingParcelsSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -231,7 +232,8 @@ func (w *world) on(machine int, job string, n int, words []string) {
 	}
 }
 
-// A machine that was called home and is left, but not back yet, is nobody's to be on: who was there finds no room among what another is guaranteed.
+// A machine that was recalled and is left, but not back yet, is for no tenant: the work that was there finds no room
+// among what another is guaranteed.
 func TestARecallSellsNoGuarantee(t *testing.T) {
 	for _, c := range []struct {
 		name  string

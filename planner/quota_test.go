@@ -24,7 +24,7 @@ func (w *world) tenant(id, namespace string, guarantee int64) *fleet.Tenant {
 	return &w.s.Tenants[len(w.s.Tenants)-1]
 }
 
-// tellToGiveBack makes a tenant one that was told, so long ago, to give back whatever it owes.
+// owing makes a tenant one that had its notice so long ago to give back whatever it owes.
 func tellToGiveBack(x *fleet.Tenant, ago time.Duration) {
 	x.OverSince = t0.Add(-ago)
 	x.Notices = []fleet.QuotaNotice{{Since: x.OverSince, Online: cpu(1000), Offline: cpu(1000)}}
@@ -37,8 +37,8 @@ func TestQuotaBindsServices(t *testing.T) {
 		guarantee int64
 		borrows   fleet.Known[fleet.Resources]
 		load      float64
-		over      time.Duration // since when it was told
-		leaving   int           // pods that are told to end already
+		over      time.Duration // since its notice
+		leaving   int           // pods that have a notice already
 		want      int32
 		why       string
 	}{
@@ -78,7 +78,7 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 		placed    int   // pods of the borrower, of 8 cores each on two machines of 64
 		borrowers int   // those of it that wait, too
 		lent      bool  // whether one of the machines is on its way to offline
-		promised  int64 // cores that the waiting pod's tenant is guaranteed: with less than 64 it may not borrow, either, and asks for more
+		promised  int64 // cores that the waiting pod's tenant is guaranteed: with less than 64 it must not borrow, either, and asks for more
 		owed      int64
 		want      int32
 	}{
@@ -132,9 +132,9 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 	}
 }
 
-// Room is shared by parts, and the last of it goes to somebody: with every part rounded down, two that wait for one replica each would wait
-// beside it for ever.
-func TestApportionLeavesNoRoomThatSomebodyCouldUse(t *testing.T) {
+// Room is shared by parts, and the last of it goes to one of them: with every part rounded down, two that wait for one
+// replica each would wait next to it for ever.
+func TestApportionLeavesNoUsableRoom(t *testing.T) {
 	wide := fleet.Resources{CPU: 8000, Memory: 8 << 30}
 	for _, c := range []struct {
 		name string
@@ -257,7 +257,8 @@ func TestQuotaBindsJobs(t *testing.T) {
 	}
 }
 
-// What a tenant is allowed and cannot place goes to who can: of the free machines, the big members of one fit on none.
+// The room that a tenant may use and cannot goes to one that can: of the free machines, the big members of one fit on
+// none.
 func TestWhatOneCannotPlaceAnotherGets(t *testing.T) {
 	w := newWorld(6)
 	for i := range 3 {
@@ -276,7 +277,7 @@ func TestWhatOneCannotPlaceAnotherGets(t *testing.T) {
 	}
 }
 
-// A window of next Friday, a festival in four days and a slice that cannot be kept are told today.
+// A window of next Friday, a festival in four days and a slice that cannot be kept are reported today.
 func TestShortageOfNextWeek(t *testing.T) {
 	friday := t0.AddDate(0, 0, 4).Truncate(24 * time.Hour).Add(19 * time.Hour) // t0 is a Monday
 	for _, c := range []struct {
@@ -366,7 +367,7 @@ func TestSlicesOnTheEdgesOfSummerTime(t *testing.T) {
 	}
 }
 
-// What the opener remembers never changes its answer.
+// The opener's memory never changes its answer.
 func TestOpenerRemembers(t *testing.T) {
 	w := fleet.Window{Schedule: "0 */5 * * *", Duration: 90 * time.Minute, Zone: time.UTC}
 	o := newOpener()
@@ -397,7 +398,8 @@ func TestLowPriorityLevel(t *testing.T) {
 	}
 }
 
-// The supply is what machines of pools hold, ready or not, less what nobody's pods use there; without an online machine it is not known.
+// The supply is what machines of pools hold, ready or not, less what foreign pods use there; without an online machine
+// it is not known.
 func TestSupply(t *testing.T) {
 	w := newWorld(4).service("web", 4, 0, 4, 20)
 	w.s.Nodes[0].Ready = false

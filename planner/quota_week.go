@@ -8,7 +8,8 @@ import (
 	"github.com/springtide/springtide/hpa"
 )
 
-// Tenants are told of a shortage a week ahead: by the quarter of an hour as far as targets look, which is a day, and by the hour from there.
+// Tenants hear of a shortage a week ahead: by the quarter of an hour as far as targets look, which is a day, and by the
+// hour from there.
 const (
 	quarter   = 15 * time.Minute
 	perHour   = int(time.Hour / quarter)
@@ -23,8 +24,8 @@ type week struct {
 	// edges are now, then the start of each further step, and the end of the last one. The first day of them are as targets look.
 	edges []time.Time
 	day   int
-	// parts are the parts of a day that steps are, from now on; of[k] is that of step k. Those of the day are steps of their own; later ones
-	// are the same each day, but where slices cut them.
+	// parts are the parts of a day that steps are, from now on; of[k] is that of step k. The parts of the day are steps
+	// of their own; later ones are the same each day, but where slices cut them.
 	parts []part
 	of    []int
 }
@@ -118,10 +119,11 @@ func (w *week) repeated(t *hpa.Target) []int32 {
 	return out
 }
 
-// mostIn is the most that a target asks for between two times from now on; 0 where it does not look so far. Its own steps begin now, on no clock.
-// One that lies on both sides of an edge holds the most of either; it counts on the side on which the step beside it asks for more, since that is
-// where its own most is from: a window that opens at the edge is not asked for before it. So a demand is always counted on one side, and a rise
-// of less than a step before an edge may be counted after it.
+// mostIn is the most that a target asks for between two times from now on; 0 where it does not look so far. Its own
+// steps begin now, on no clock. One that lies on both sides of an edge holds the most of either; it counts on the side
+// on which the step next to it asks for more, since that is where its own most is from: a window that opens at the edge
+// is not asked for before it. So a demand is always counted on one side, and a rise of less than a step before an edge
+// may be counted after it.
 func mostIn(t *hpa.Target, from, to time.Duration) int32 {
 	step := t.AheadStep
 	if step <= 0 {

@@ -35,7 +35,8 @@ const (
 	resizeShare = 0.2
 	// adviceAge is how old the newest usage behind a recommendation may be: advice is brought up to date four times a day.
 	adviceAge = 8 * time.Hour
-	// leastDays is the least history for a change: each day of the week differs, but two tell a day from a launch.
+	// leastDays is the least history for a change: each day of the week differs, but two distinguish a day from a
+	// launch.
 	leastDays = 2
 	mebibyte  = 1 << 20
 )
@@ -44,8 +45,9 @@ const (
 type Fit struct {
 	// CPU is in millicores and Memory in bytes; not OK where nothing is known.
 	CPU, Memory fleet.Known[portrait.Bounds]
-	// AppliesCPU tells whether CPU would be applied. It is not where replicas follow the load: the request says how much one replica carries
-	// there, so that each change would change their number, and with it the usage that the next change goes by.
+	// AppliesCPU says whether CPU would be applied. It is not where replicas follow the load: the request says how much
+	// one replica carries there, so that each change would change their number, and with it the usage that the next
+	// change uses.
 	AppliesCPU bool
 }
 
@@ -115,7 +117,8 @@ func (m *maker) resizes() {
 	}
 }
 
-// rollOver charges the pods that a change of a template replaces, all of them or none, and names the ledger that refuses. In place nobody goes.
+// rollOver charges the pods that a change of a template replaces, all of them or none, and names the ledger that
+// refuses. In place no pod goes.
 func (m *maker) rollOver(a *Resize) (refusedBy reason.Reason) {
 	if a.By != fleet.RequestsRecreate {
 		return refusedBy

@@ -150,7 +150,7 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why re
 		m.begun[before.Node] = append(m.begun[before.Node], before.Cells...)
 	}
 	m.recalled[before.Node] = m.recalled[before.Node] || kind == MoveRecall || kind == MoveAdopt
-	m.home[before.ID] = kind == MoveReturn || kind == MoveCancel
+	m.returning[before.ID] = kind == MoveReturn || kind == MoveCancel
 	after.LeaderEpoch = m.in.Snapshot.LeaderEpoch
 	move := Move{Kind: kind, Before: before, After: after, Node: before.NodeName, Rest: m.rest(kind, &before), Why: why}
 	if at < len(m.plan.Moves) {

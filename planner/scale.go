@@ -10,7 +10,7 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// scales turns targets into actions. Whether a service may act at all is judged here and nowhere else.
+// scales turns targets into actions.
 func (m *maker) scales() {
 	s := m.in.Snapshot
 	for i := range s.Services {
@@ -47,13 +47,14 @@ func (m *maker) scales() {
 	}
 }
 
-// steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines stay, and others leave in
-// their place; where there are no others the scale-in waits for that part, and steer reports whether anything of it is left. What a quota takes
-// back after its notice waits for no ledger: an announced deadline comes before rates, and others wait for the room.
+// steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines
+// stay, and others leave in their place; where there are no others the scale-in waits for that part, and steer reports
+// whether anything of it is left. Pods that a quota takes back after its notice wait for no ledger: an announced
+// deadline comes before rates, and others wait for the room.
 func (m *maker) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) bool {
 	switch {
 	case svc.Steerable && owes:
-		a.Leavers, a.Charges, _, _ = m.leavers(svc, a.From-a.To, true)
+		a.Victims, a.Charges, _, _ = m.victims(svc, a.From-a.To, true)
 		return true
 	case owes && a.By == fleet.ByScale:
 		a.Charges = m.highest(svc, a.From-a.To)
@@ -63,7 +64,7 @@ func (m *maker) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) bo
 	}
 	var refused int32
 	var by string
-	a.Leavers, a.Charges, refused, by = m.leavers(svc, a.From-a.To, false)
+	a.Victims, a.Charges, refused, by = m.victims(svc, a.From-a.To, false)
 	if refused == 0 {
 		return true
 	}

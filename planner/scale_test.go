@@ -42,7 +42,7 @@ func TestSteeringIsBoundedByTheLedger(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget fleet.DisruptionBudget
 		ledger fleet.Ledger
-		want   int // leavers on the emptying machine, of six that go
+		want   int // victims on the emptying machine, of six that go
 	}{
 		"wide":                 {fleet.DisruptionBudget{EvictionsPerMinute: 60, ServiceShare: 1, FleetShare: 1}, fleet.Ledger{}, 5},
 		"two a minute":         {fleet.DisruptionBudget{EvictionsPerMinute: 2, ServiceShare: 1, FleetShare: 1}, fleet.Ledger{}, 2},
@@ -60,7 +60,7 @@ func TestSteeringIsBoundedByTheLedger(t *testing.T) {
 			}
 			a := &p.Lowers[0]
 			off, charged := 0, 0
-			for _, l := range a.Leavers {
+			for _, l := range a.Victims {
 				i := slices.IndexFunc(w.s.Pods, func(p fleet.Pod) bool { return p.ID == l.ID })
 				if w.s.Pods[i].NodeName == "m00" {
 					off++
@@ -72,8 +72,8 @@ func TestSteeringIsBoundedByTheLedger(t *testing.T) {
 				}
 				charged += x.Pods
 			}
-			if off != c.want || charged != c.want || len(a.Leavers) != 6 {
-				t.Errorf("%d leavers, %d of them off the emptying machine, %d charged; want 6 and %d", len(a.Leavers), off, charged, c.want)
+			if off != c.want || charged != c.want || len(a.Victims) != 6 {
+				t.Errorf("%d leavers, %d of them off the emptying machine, %d charged; want 6 and %d", len(a.Victims), off, charged, c.want)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func TestScaleInWaitsForTheLedger(t *testing.T) {
 		switch {
 		case to < 0 && len(p.Lowers) > 0:
 			t.Errorf("%d a minute: %+v", perMinute, p.Lowers)
-		case to >= 0 && (len(p.Lowers) != 1 || p.Lowers[0].To != to || len(p.Lowers[0].Leavers) != int(30-to)):
+		case to >= 0 && (len(p.Lowers) != 1 || p.Lowers[0].To != to || len(p.Lowers[0].Victims) != int(30-to)):
 			t.Errorf("%d a minute: %+v, want 30 -> %d", perMinute, p.Lowers, to)
 		}
 		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool {
@@ -120,8 +120,9 @@ func TestServicesShareTheBudget(t *testing.T) {
 	}
 }
 
-// A service whose forecast's skill was lost an hour ago scales in by its live signals. What may be lent does not reckon it at last week's peak
-// from the first minute on, but at what twice the live load would take; one whose forecast is not to be trusted for another reason it does.
+// A service whose forecast's skill was lost an hour ago scales in by its live signals. Lending does not count it at
+// last week's peak from the first minute on, but at what twice the live load would take; one whose forecast is not to
+// be trusted for another reason it does.
 func TestLiveSignalsAlone(t *testing.T) {
 	for _, c := range []struct {
 		lost  bool

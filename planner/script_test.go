@@ -267,12 +267,12 @@ func newScript(t *testing.T) scripttest.Script {
 			in.Thawed = in.Snapshot.At
 		}
 		plan := made(in)
-		return told(&plan)
+		return render(&plan)
 	}}
 }
 
-// told renders what a plan does, in the order in which it is carried out.
-func told(p *Plan) string {
+// render renders what a plan does, in the order in which it is carried out.
+func render(p *Plan) string {
 	var b strings.Builder
 	scale := func(word string, list []Scale) {
 		for _, s := range list {
@@ -310,8 +310,8 @@ func told(p *Plan) string {
 	}
 	for _, j := range p.Jobs {
 		named := ""
-		if len(j.Leavers) > 0 {
-			named = " (" + strings.Join(j.Leavers, ", ") + ")"
+		if len(j.Victims) > 0 {
+			named = " (" + strings.Join(j.Victims, ", ") + ")"
 		}
 		fmt.Fprintf(&b, "job       %s/%s from %d to %d%s: %s\n", j.Job, j.Role, j.From, j.To, named, j.Why.Text())
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Nothing of a shut machine counts as room, as of one that is not ready: what runs there may have to go elsewhere at any time, since a foreign taint or a
-// cordon is mostly the beginning of a drain. It still counts as the pool's machine where services share a full pool (squeeze.go), so none is cut for it.
+// cordon is mostly the beginning of a drain. It still counts as the pool's machine where services share a full pool (caproom.go), so none is cut for it.
 
 // shut counts the pool's machines on which no online pod may land, by what keeps them off, the most first.
 func (l *ledger) shut() []ShutMachines {

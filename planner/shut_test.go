@@ -8,8 +8,8 @@ import (
 	"github.com/springtide/springtide/hpa"
 )
 
-// Machines on which no online pod may land are no room for online: lending stops, and the view of the pool counts them by what
-// keeps pods off. What online has there goes on, so no service is cut for it.
+// Machines on which no online pod may land are no room for online: lending stops, and the view of the pool counts them
+// by what keeps pods off. Online's work there goes on, so no service is cut for it.
 func TestShutMachinesAreNoRoom(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -59,7 +59,7 @@ func TestShutMachinesAreNoRoom(t *testing.T) {
 	}
 }
 
-// What waits for room while most machines carry a foreign taint brings lent machines home.
+// Pods that wait for room while most machines carry a foreign taint bring lent machines home.
 func TestShutMachinesBringLoansHome(t *testing.T) {
 	for _, shut := range []bool{false, true} {
 		w := newWorld(8)

@@ -5,15 +5,15 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// sizing is what services ask for and what becomes of it, in the order of the snapshot. Demands are made once a plan. What others have to say to
-// one is a bound, and bounds come in one order: call chains, quotas, the room of the pool.
+// sizing is what services ask for and what becomes of it, in the order of the snapshot. Demands are made once a plan. A limit by others
+// is a bound, and bounds come in one order: call chains, quotas, the room of the pool.
 type sizing struct {
 	demands []*hpa.Demand
 	bounds  []hpa.Bounds
 	targets []hpa.Target
 }
 
-// bind adds to the bounds of a service. What it asks for in the day ahead stays as its chain has it.
+// bind adds to the bounds of a service. Its demand in the day ahead stays as its chain has it.
 func (z *sizing) bind(i int, more func(*hpa.Bounds)) {
 	more(&z.bounds[i])
 	t := &z.targets[i]

@@ -5,8 +5,8 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// Unmark takes the mark of a leaver back from a pod that stays. The mark says for which scale-in it was written, so that what the target's
-// controller really took can be told from the facts alone, by whichever leader looks.
+// Unmark takes the mark of a victim back from a pod that stays. The mark says for which scale-in it was written, so
+// that what the target's controller really took can be seen in the facts alone, by whichever leader looks.
 type Unmark struct {
 	Service fleet.ServiceID
 	Pod     PodRef
@@ -16,9 +16,9 @@ type Unmark struct {
 	Why    reason.Reason
 }
 
-// unmarks compares what scale-ins took with what was marked to go. A mark that outlives its scale-in would have its pod go first in the next
-// one, whoever is chosen by then. The pods of a scale-in of this plan are left to it, but for those that another took the turn of: they are
-// told of once.
+// unmarks compares what scale-ins took with what was marked to go. A mark that outlives its scale-in would have its pod
+// go first in the next one, whichever pods are chosen by then. The pods of a scale-in of this plan are left to it, but
+// for those that another took the turn of: they are reported once.
 func (m *maker) unmarks() {
 	s := m.in.Snapshot
 	lowered := map[fleet.ServiceID]bool{}
@@ -47,7 +47,7 @@ func (m *maker) unmark(svc *fleet.Service, lowered bool) {
 			if m.emptying(p) {
 				on = reason.Of(reason.NotEmptiedByIt, p.NodeName)
 			}
-			a.Why = reason.Of(reason.LeaverStayed, p.Name.Name, p.LeavesAt.Value, on)
+			a.Why = reason.Of(reason.VictimStayed, p.Name.Name, p.LeavesAt.Value, on)
 		case lowered:
 			continue
 		default:

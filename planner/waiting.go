@@ -24,9 +24,10 @@ func (l *ledger) waiting() fleet.Resources {
 // waits reports whether the scheduler found no room for a pod.
 func waits(p *fleet.Pod) bool { return p.NodeName == "" && p.Unschedulable && !p.Deleting }
 
-// lacking is what machines must hold for the pods that wait and fit none of those that online has. Free room does not say so in sums: 16 free
-// cores on each of two machines are no room for 24. What would not even fit an empty machine lacks something else, and so does what does fit one.
-// A pod that would fit but for its GPUs lacks GPUs alone: CPU is asked for on top only where there is none for it either.
+// lacking is what machines must hold for the pods that wait and fit none of those that online has. Free room does not
+// say so in sums: 16 free cores on each of two machines are no room for 24. A pod that would not even fit an empty
+// machine lacks something else, and so does one that fits. A pod that would fit but for its GPUs lacks GPUs alone: CPU
+// is asked for on top only where there is none for it either.
 func (m *maker) lacking(l *ledger) fleet.Resources {
 	if l.lacks == nil {
 		r := grossUp(m.unplaced(l), l.unfilled())
@@ -139,8 +140,9 @@ func (m *maker) online(l *ledger) *place.Table {
 	return t
 }
 
-// waitsLately reports whether an online pod has waited for room for less than a time. What is on its way home for it covers its need, and is
-// not lent again before it was taken; but a pod that has waited for longer waits for something that no machine has.
+// waitsLately reports whether an online pod has waited for room for less than a time. A machine on its way home for it
+// covers its need, and is not lent again before it was taken; but a pod that has waited for longer waits for something
+// that no machine has.
 func (l *ledger) waitsLately(within time.Duration) bool {
 	at := l.in.Snapshot.At
 	for _, v := range l.services {

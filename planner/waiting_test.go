@@ -8,8 +8,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Each of six machines has 16 cores free beside two replicas of 24, and two are lent. Free cores in all are no room for a replica: pods that wait bring
-// machines home, as many as hold them. What fits no empty machine, or would fit one that is there, brings none.
+// Each of six machines has 16 cores free next to two replicas of 24, and two are lent. Free cores in all are no room
+// for a replica: pods that wait bring machines home, as many as hold them. A pod that fits no empty machine, or would
+// fit one that is there, brings none.
 func TestWaitingPodsThatFitNowhere(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -79,8 +80,9 @@ func TestWaitingPodsThatFitNowhere(t *testing.T) {
 	}
 }
 
-// Eight GPUs are on one machine that is lent, beside three without any; CPU is free at home. Pods that wait for GPUs bring that machine
-// home and no other, pods that would find no CPU either bring what they lack, and GPUs that cannot come home are no reason for anything.
+// Eight GPUs are on one machine that is lent, next to three without any; CPU is free at home. Pods that wait for GPUs
+// bring that machine home and no other, pods that would find no CPU either bring what they lack, and GPUs that cannot
+// come home are no reason for anything.
 func TestWaitingPodsThatLackGPUs(t *testing.T) {
 	for _, c := range []struct {
 		name    string

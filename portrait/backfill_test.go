@@ -26,8 +26,8 @@ func TestAHistoryIsJudgedByItsOwnReplicas(t *testing.T) {
 				if p.Signal != signal {
 					t.Fatalf("signal %s", p.Signal)
 				}
-				if p.Hold.Quarantined() || p.Quality.Outliers > 6 {
-					t.Errorf("the crowd is in doubt: %+v, %d steps dropped as faults", p.Hold, p.Quality.Outliers)
+				if p.Doubt.Quarantined() || p.Quality.Outliers > 6 {
+					t.Errorf("the crowd is in doubt: %+v, %d steps dropped as faults", p.Doubt, p.Quality.Outliers)
 				}
 				if at := p.PeakAt; at.Before(begin) || at.After(begin.Add(lent)) {
 					t.Errorf("the largest load is that of %s, and the crowd came at %s", at, begin)
@@ -47,8 +47,8 @@ func TestALieAboutReplicasConfirmsNothing(t *testing.T) {
 		p := Fold(Portrait{}, upTo(b, begin), Options{})
 		for _, after := range []time.Duration{40 * time.Minute, 3 * time.Hour, 8 * time.Hour} {
 			q := upTo(b, begin.Add(after))
-			if got := Fold(p, q, Options{}); !got.Hold.Quarantined() || !got.Hold.Rise {
-				t.Errorf("x100, replicas x%g, after %s: learned (%+v)", pods, after, got.Hold)
+			if got := Fold(p, q, Options{}); !got.Doubt.Quarantined() || !got.Doubt.Rise {
+				t.Errorf("x100, replicas x%g, after %s: learned (%+v)", pods, after, got.Doubt)
 			}
 		}
 	}

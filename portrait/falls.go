@@ -45,8 +45,8 @@ type Fall struct {
 // reach.
 func (p *Portrait) FallFrom(load float64, at time.Time, reach time.Duration) (Fall, bool) {
 	seen := p.Quality.LastSample
-	if p.Hold.Quarantined() {
-		seen = p.Hold.Since // what came since is in doubt, and is no level to fall from
+	if p.Doubt.Quarantined() {
+		seen = p.Doubt.Since // what came since is in doubt, and is no level to fall from
 	}
 	f, fell := p.fallOf(load, p.Level, reach, at, at.Sub(seen), func(ago time.Duration) float64 { return p.Recent.At(at.Add(-ago)) })
 	return f, fell && (p.FastestFalls.known() || p.doubts(f))
@@ -114,7 +114,7 @@ func (s *suspects) learnFalls(i int, level float64) {
 	after := max(1, int(DefaultHoldFor/p.Step))
 	j := i - after
 	y := s.l.Before(after)
-	if since, yes := p.Hold.unconfirmed(); !(y >= 0) || yes && !s.time(j).Before(since) {
+	if since, yes := p.Doubt.unconfirmed(); !(y >= 0) || yes && !s.time(j).Before(since) {
 		return // what nothing confirmed is no fall to measure others by
 	}
 	for n := range p.FastestFalls {

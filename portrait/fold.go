@@ -25,7 +25,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		p.judgeQuality()
 		return p
 	}
-	if p.Hold.Quarantined() {
+	if p.Doubt.Quarantined() {
 		b.Moments = nil // they were measured live while the source was in doubt; history tells their steps again, and not them
 	}
 	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
@@ -126,7 +126,7 @@ func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment 
 // is in doubt from its first step teaches none, since all of it is read again. A batch that only ends in doubt teaches its start-ups: the steps
 // before the doubt are not read again. The start-ups within the doubt are then counted twice.
 func (p *Portrait) learnStarts(b *Batch, settled bool) {
-	if !settled && p.Hold.Quarantined() {
+	if !settled && p.Doubt.Quarantined() {
 		return
 	}
 	p.addStartUps(b.StartUps)

@@ -150,7 +150,7 @@ func TestFoldInPieces(t *testing.T) {
 		for at := 0; at < n; {
 			next := at + rapid.IntRange(1, n).Draw(t, "piece")
 			from := at
-			if p.Hold.Held() {
+			if p.Doubt.Held() {
 				from = s.Index(p.End) // what is in quarantine is read again
 			}
 			b := Batch{Load: part(s, from, next), CPU: part(cpu, from, next), Ready: part(ready, from, next)}
@@ -176,7 +176,7 @@ func TestFoldKeepsTheStartUpsBeforeADoubt(t *testing.T) {
 	}
 	starts := []time.Duration{20 * time.Second, 30 * time.Second}
 	p := Fold(Portrait{}, Batch{Load: s, CPU: cpu, Ready: ready, StartUps: starts}, Options{})
-	if !p.Hold.Quarantined() {
+	if !p.Doubt.Quarantined() {
 		t.Fatal("the last step is not in doubt")
 	}
 	if p.StartUps != 2 {

@@ -127,19 +127,19 @@ func TestLiesOfAnyShapeTeachNothing(t *testing.T) {
 			eased := c.factor(0) == 0.01 && c.factor(125*m) == 0.01 // a fall that stays for two hours is learned
 			for at := from; at.Before(end) && !eased; at = at.Add(defaultStep) {
 				if y := p.Recent.At(at); !math.IsNaN(y) && math.Abs(math.Log(y/b.Load.At(at))) > 0.3 {
-					t.Fatalf("%.0f was learned at %s, the truth is %.0f; hold %+v", y, at.Format("15:04"), b.Load.At(at), p.Hold)
+					t.Fatalf("%.0f was learned at %s, the truth is %.0f; hold %+v", y, at.Format("15:04"), b.Load.At(at), p.Doubt)
 				}
 			}
 			for at := from; at.Before(end); at = at.Add(defaultStep) {
 				if y := p.Recent.At(at); y > 1.5*b.Load.At(at) {
-					t.Fatalf("%.0f was learned at %s, the truth is %.0f; hold %+v", y, at.Format("15:04"), b.Load.At(at), p.Hold)
+					t.Fatalf("%.0f was learned at %s, the truth is %.0f; hold %+v", y, at.Format("15:04"), b.Load.At(at), p.Doubt)
 				}
 			}
 			if eased {
 				return
 			}
-			if p.Hold.Quarantined() {
-				t.Fatalf("held still: %+v", p.Hold)
+			if p.Doubt.Quarantined() {
+				t.Fatalf("held still: %+v", p.Doubt)
 			}
 			shift := int(honest.End.Sub(p.End) / defaultStep)
 			if c.days == 1 {

@@ -70,14 +70,14 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 	w.record(&p.Record)
 	w.state(&p.Learned)
 	// The hold follows only while there is one, so a portrait without doubts stays readable to older releases.
-	if !p.Hold.Since.IsZero() {
+	if !p.Doubt.Since.IsZero() {
 		w.buf = append(w.buf, holdMark)
-		w.time(p.Hold.Since)
-		w.double(p.Hold.Top)
-		w.bool(p.Hold.Rise)
-		w.bool(p.Hold.Eased)
-		w.time(p.Hold.FirstSince)
-		w.double(p.Hold.FirstTop)
+		w.time(p.Doubt.Since)
+		w.double(p.Doubt.Top)
+		w.bool(p.Doubt.Rise)
+		w.bool(p.Doubt.Eased)
+		w.time(p.Doubt.FirstSince)
+		w.double(p.Doubt.FirstTop)
 	}
 	return w.buf, nil
 }
@@ -121,7 +121,7 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 	r.state(&p.Learned)
 	if r.err == nil && len(r.buf) > 0 && r.buf[0] == holdMark {
 		r.take(1)
-		p.Hold = Hold{Since: r.time(), Top: r.double(), Rise: r.bool(), Eased: r.bool(), FirstSince: r.time(), FirstTop: r.double()}
+		p.Doubt = Doubt{Since: r.time(), Top: r.double(), Rise: r.bool(), Eased: r.bool(), FirstSince: r.time(), FirstTop: r.double()}
 	}
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))

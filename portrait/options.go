@@ -16,7 +16,7 @@ type Options struct {
 	Cycle model.Cycle
 	// Kin is what many services have taught together; nil where there is none. It has seen nothing at or after KinUntil, so that only later
 	// values judge it.
-	Kin      *model.Kin
+	Kin      *model.Groups
 	KinUntil time.Time
 	// HoldFor is how long a fall that nothing confirms is held as a fault; 0 means [DefaultHoldFor].
 	HoldFor time.Duration

@@ -78,8 +78,8 @@ type Portrait struct {
 	FastestFalls, FastestRises Falls
 	// Dips and Bursts are the newest falls and rises that were in doubt and came back, the oldest first.
 	Dips, Bursts []Swing
-	// Hold is a fall or a rise that is in doubt.
-	Hold Hold
+	// Doubt is a fall or a rise that is in doubt.
+	Doubt Doubt
 	// Carried is the largest load that one replica carried, for requests; 0 while it is not known.
 	Carried float64
 	// CPUPerLoad is the CPU (cores) that one unit of load costs, and CPUIdle the cores of an idle replica.

@@ -75,7 +75,7 @@ func (s *suspects) risen(i int, from float64) (base, by float64) {
 func (s *suspects) usualMost(i int, level float64) float64 {
 	for _, ago := range [...]time.Duration{day, week} {
 		for k := -1; k <= 1; k++ {
-			if j := i - int(ago/s.p.Step) + k; j < s.now && (s.p.Hold.Since.IsZero() || s.time(j).Before(s.p.Hold.Since)) {
+			if j := i - int(ago/s.p.Step) + k; j < s.now && (s.p.Doubt.Since.IsZero() || s.time(j).Before(s.p.Doubt.Since)) {
 				level = larger(level, s.at(j))
 			}
 		}
@@ -95,7 +95,7 @@ func larger(a, b float64) float64 {
 // stays and replicas have come that can serve it, it was a crowd: it is learned from the first of those steps on. One step is not enough for
 // either, since the step in which a fault ends is a mean of both. After a day it is learned in any case, unless its CPU is impossible.
 func (s *suspects) riseOver(i, n int) bool {
-	h := &s.p.Hold
+	h := &s.p.Doubt
 	row, served, most := 0, 0, 0.0
 	for j := i; j < n; j++ {
 		y := s.at(j)

@@ -79,7 +79,7 @@ func (d *divider) tooMuch(n *node) string {
 	return fmt.Sprintf("the guarantees under CapacityQuota %s come to %s of its %s: lower some, or raise its own", p.tenant.ID, all, p.entitled)
 }
 
-// mostStretches bounds what is told of one tenant: a demand that crosses its limit every hour of a week is one trouble.
+// mostStretches bounds the reports of one tenant: a demand that crosses its limit every hour of a week is one trouble.
 const mostStretches = 8
 
 func (o *outlook) lists() (short []Short, oversold []Oversold) {
@@ -114,7 +114,7 @@ func (o *outlook) worst(list []stretch) []stretch {
 	return append([]stretch{list[0]}, rest...)
 }
 
-// lookAhead divides each step to come, with the slices of then and without bursts, which nobody can count on.
+// lookAhead divides each step to come, with the slices of then and without bursts, which no tenant can count on.
 func (d *divider) lookAhead(o *outlook) {
 	lifts := make([]amount, len(d.tree.nodes))
 	d.lifts(d.in.At, d.in.At, lifts)
@@ -141,7 +141,7 @@ func (d *divider) lookAhead(o *outlook) {
 			rounds = memo.on(d.ground())
 		}
 		if !d.demandsAhead(k, demands) {
-			o.see(from, nil) // nobody wishes for more than its own: there is nothing to divide
+			o.see(from, nil) // no tenant wishes for more than its own: there is nothing to divide
 			continue
 		}
 		o.see(from, rounds.round(demands, divide))
@@ -163,8 +163,8 @@ func (d *divider) lifts(from, to time.Time, out []amount) (changed bool) {
 	return changed
 }
 
-// demandsAhead fills out with the demands of a step ahead, and reports whether anybody wishes for more than its own. What offline work grows
-// to by then is nobody's need, and is left out.
+// demandsAhead fills out with the demands of a step ahead, and reports whether a tenant wishes for more than its own.
+// The growth of offline work by then is no need, and is left out.
 func (d *divider) demandsAhead(step int, out []demand) (wishes bool) {
 	for i, w := range d.wants {
 		out[i] = demand{online: w.ahead(step)}

@@ -10,9 +10,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Of many shortages the first and the worst are told, in the order of time: a small one every other hour never hides that of Friday. Slices
-// that cannot be kept are told alike, each at its worst.
-func TestTheWorstAheadIsTold(t *testing.T) {
+// Of many shortages the first and the worst are reported, in the order of time: a small one every other hour never
+// hides that of Friday. Slices that cannot be kept are reported alike, each at its worst.
+func TestTheWorstAheadIsReported(t *testing.T) {
 	pay := tenant("pay", "", 100)
 	pay.BorrowingLimit = limit(0)
 	in := Input{At: now, Supply: fleet.KnownAt(cores(200), now), Wants: []Want{{Tenant: "pay", Now: cores(50)}}}
@@ -48,8 +48,8 @@ func TestTheWorstAheadIsTold(t *testing.T) {
 	}
 }
 
-// Slices that open and close move the ground from one step to the next. What is kept from step to step never shows: each comes to what it would be
-// if it were the only one.
+// Slices that open and close move the ground from one step to the next. State kept from step to step never shows: each
+// comes to what it would be if it were the only one.
 func TestEachStepAheadStandsAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)

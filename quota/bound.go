@@ -30,8 +30,9 @@ func (r *round) boundOf(i int) string {
 	return r.bounds[i]
 }
 
-// bound names the edge that binds a node on the way up: the first of which nothing more comes through, of the resource of which least of what is
-// missing does. Where all edges let more through there is nothing more at the top, by somebody's lending limit or because it is used.
+// bound names the edge that binds a node on the way up: the first of which nothing more comes through, of the resource
+// of which least of what is missing does. Where all edges let more through there is nothing more at the top, by a
+// lending limit or because it is used.
 func (f *flow) bound(i int, missing amount, keepers []keeper) string {
 	lack, room := amountsOf(missing), amountsOf(f.room(i))
 	d, least := 0, 2.0
@@ -58,7 +59,7 @@ func (f *flow) bound(i int, missing amount, keepers []keeper) string {
 		n := &f.tr.nodes[k.by[d]]
 		return fmt.Sprintf("the lending limit of CapacityQuota %s (%s) binds", n.tenant.ID, only(n.lend, d))
 	}
-	return fmt.Sprintf("the supply binds: no kin has %s to lend, and none is left beyond the guarantees", dimNames[d])
+	return fmt.Sprintf("the supply binds: no sibling has %s to lend, and none is left beyond the guarantees", dimNames[d])
 }
 
 var dimNames = [dims]string{"cpu", "memory", "gpu", "parcels"}

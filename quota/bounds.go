@@ -7,8 +7,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Bounds say how much tenants may use at most if nobody else used anything. What the machines hold bounds nobody here: they may be added to,
-// while a quota stays as it is until somebody edits it. The bias is towards too much.
+// Bounds say how much tenants may use at most if no other used anything. The machines' capacity is no bound here: they
+// may be added to, while a quota stays as it is until it is edited. The bias is towards too much.
 type Bounds struct {
 	tree *tree
 	at   map[fleet.TenantID]int
@@ -50,7 +50,7 @@ func newBounds(tenants []fleet.Tenant, limits limits, least, most most) *Bounds 
 	b := &Bounds{tree: newTree(tenants, limits), at: map[fleet.TenantID]int{}, most: most}
 	n := len(b.tree.nodes)
 	b.charge, b.below = make([]amount, n), make([]amount, n)
-	// What is kept is reckoned without slices, by what can be kept of the guarantees.
+	// The kept part is computed without slices, by what can be kept of the guarantees.
 	b.tree.entitle(func(t *fleet.Tenant) (base, more, names amount) {
 		return least(t).floor(), amount{}, most(t)
 	}, fleet.Known[amount]{}, amount{})
@@ -64,7 +64,7 @@ func newBounds(tenants []fleet.Tenant, limits limits, least, most most) *Bounds 
 	return b
 }
 
-// promise reckons what each is promised at most, not scaled to what is above it: that bounds by itself.
+// promise computes what each is promised at most, not scaled to what is above it: that bounds by itself.
 func (b *Bounds) promise(of most) {
 	b.tree.entitle(func(t *fleet.Tenant) (base, more, names amount) {
 		return of(t).floor(), amount{}, b.most(t)

@@ -17,7 +17,7 @@ func family(bend func(company, a, b *fleet.Tenant)) []fleet.Tenant {
 	return ts
 }
 
-// What a tenant may use at most: by its own limit, by those above it, and by what others do not lend.
+// The most that a tenant may use: by its own limit, by those above it, and by what others do not lend.
 func TestBounds(t *testing.T) {
 	night := []fleet.Slice{{Window: fleet.Window{Name: "night"}, Guarantee: cores(200)}}
 	for _, c := range []struct {

@@ -14,11 +14,12 @@ type burst struct {
 	why   string
 }
 
-// judgeBursts decides who bursts: a tenant whose services wish to borrow more than its borrowing limit, for the duration of its burst,
-// while the level of the low-priority capacity allows. The level is what a burst lives on, since what is borrowed is taken from there. A
-// burst begins above the high watermark and ends below the low one, so that it does not go on and off; after it the tenant rests for as
-// long as the burst may last, so that bursts never add up to a second quota. One that the low watermark ends is dated back, as if it had
-// lasted to the full: the one time that is kept of it then tells that it is over, and until when the tenant rests.
+// judgeBursts decides who bursts: a tenant whose services wish to borrow more than its borrowing limit, for the
+// duration of its burst, while the level of the low-priority capacity allows. The level is what a burst lives on, since
+// what is borrowed is taken from there. A burst begins above the high watermark and ends below the low one, so that it
+// does not go on and off; after it the tenant rests for as long as the burst may last, so that bursts never add up to a
+// second quota. One that the low watermark ends is dated back, as if it had lasted to the full: its one stored time
+// then says that it is over, and until when the tenant rests.
 func (d *divider) judgeBursts() []burst {
 	out := make([]burst, len(d.tree.nodes))
 	for _, i := range d.tree.byID {

@@ -7,7 +7,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What the low watermark ended is over, wished for or not: it rests from there, however high the level climbs, and begins again only then.
+// A burst that the low watermark ended is over, wished for or not: it rests from there, however high the level climbs,
+// and begins again only then.
 func TestBurstEndedByTheLowWatermarkRests(t *testing.T) {
 	for _, wish := range []int64{150, 50} { // when it ends
 		pay := tenant("pay", "", 100)

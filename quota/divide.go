@@ -54,7 +54,7 @@ func (d *divider) divide() Division {
 	outlook.see(d.in.At, now)
 	d.exits(out.Shares)
 	d.parcels(out.Shares)
-	d.tell(out.Shares)
+	d.report(out.Shares)
 	d.lookAhead(outlook)
 	out.Short, out.Oversold = outlook.lists()
 	for i := range out.Shares {
@@ -74,7 +74,7 @@ type demand struct {
 	need, wish amount
 	// beyond bounds what of the wish may be borrowed.
 	beyond amount
-	// keeps is what of its own it does not lend beside that: see [Want.Crumbs].
+	// keeps is the part of its own that it does not lend next to that: see [Want.Fragments].
 	keeps amount
 	// stuck is what its waiting pods ask for, holes what is free and fits none of them, beyond what it keeps of its own for them.
 	stuck, holes amount
@@ -91,8 +91,8 @@ func (d *divider) demands(edit func(w *Want, x *demand)) []demand {
 		if edit != nil {
 			edit(w, x)
 		}
-		x.keeps = amountOf(w.Crumbs).min(d.tree.nodes[i].own.sub(x.online).sub(x.need)).floor()
-		if x.holes = amountOf(w.Crumbs).sub(x.keeps).floor(); !x.holes.isZero() {
+		x.keeps = amountOf(w.Fragments).min(d.tree.nodes[i].own.sub(x.online).sub(x.need)).floor()
+		if x.holes = amountOf(w.Fragments).sub(x.keeps).floor(); !x.holes.isZero() {
 			x.stuck = amountOf(w.Stuck)
 		}
 	}
@@ -128,7 +128,7 @@ func (d *divider) round(demands []demand, borrow []amount) *round {
 	}
 	whole := d.whole()
 	for i, got := range d.take(f, more, whole) {
-		// What a tenant takes of its own is no loan.
+		// A tenant's own is no loan.
 		f.granted[i], f.surplus[i] = f.granted[i].sub(got), f.surplus[i].sub(got)
 		r.held[i] = r.held[i].add(got)
 	}
@@ -136,7 +136,8 @@ func (d *divider) round(demands []demand, borrow []amount) *round {
 	return r
 }
 
-// online is the part of a round that online services see: everyone uses its own, and online services borrow. f is begun anew for it.
+// online is the part of a round that online services see: everyone uses its own, and online services borrow. f is begun
+// again for it.
 func (d *divider) online(f *flow, demands []demand, borrow []amount) *round {
 	n := len(demands)
 	all := make([]amount, 2*n)
@@ -150,13 +151,13 @@ func (d *divider) online(f *flow, demands []demand, borrow []amount) *round {
 	f.begin(used, borrow)
 	r.online = d.take(f, r.wish, d.whole())
 	r.bounds = f.bounds(r)
-	d.unstick(r)
+	d.freeFragments(r)
 	return r
 }
 
-// unstick has borrowers leave the holes that stuck pods of others do not fit, since sums show room there that is none: each a part by what it borrows,
-// until they use as much less as those pods ask for.
-func (d *divider) unstick(r *round) {
+// freeFragments has borrowers leave the holes that stuck pods of others do not fit, since sums show room there that is
+// none: each a part by what it borrows, until they use as much less as those pods ask for.
+func (d *divider) freeFragments(r *round) {
 	var holes, stuck, have amount
 	for i := range r.demands {
 		if x := &r.demands[i]; !x.stuck.isZero() {
@@ -238,7 +239,7 @@ func (d *divider) share(i int, r *round, lent amount) Share {
 	}
 }
 
-// why tells a share in one sentence.
+// why describes a share in one sentence.
 func (s *Share) why() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "guaranteed %s", s.Guarantee)

@@ -50,7 +50,7 @@ func TestHierarchy(t *testing.T) {
 		{"complementary members share no resource", []fleet.Tenant{tenant("n1", "", 0), tenant("n2", "", 0), tenant("n2.1", "n2", 0), tenant("n2.2", "n2", 0)},
 			r(10, 10), map[fleet.TenantID]fleet.Resources{"n1": r(100, 100), "n2.1": r(100, 0), "n2.2": r(0, 100)},
 			map[fleet.TenantID]fleet.Resources{"n1": r(5, 5), "n2.1": r(5, 0), "n2.2": r(0, 5)}},
-		// n2.1's CPU is gone at once, as n1 takes it too; n2.2 must still be let to take the GPUs that nobody else wants.
+		// n2.1's CPU is gone at once, as n1 takes it too; n2.2 must still be let to take the GPUs that no other wants.
 		{"a blocked member starves nobody", []fleet.Tenant{tenant("n1", "", 0), tenant("n2", "", 0), tenant("n2.1", "n2", 0), tenant("n2.2", "n2", 0)},
 			r(10, 10), map[fleet.TenantID]fleet.Resources{"n1": r(100, 0), "n2.1": r(100, 0), "n2.2": r(0, 100)},
 			map[fleet.TenantID]fleet.Resources{"n1": r(5, 0), "n2.1": r(5, 0), "n2.2": r(0, 10)}},
@@ -138,22 +138,22 @@ func TestUnknownSupply(t *testing.T) {
 
 // A tenant whose pods fit no hole lends so much less of its own now, and who borrows owes it what they ask for; tomorrow it is room again. It keeps
 // nothing beyond its own.
-func TestCrumbsAreNotLent(t *testing.T) {
-	for _, c := range []struct{ crumbs, kept, limit, owed int64 }{{0, 0, 104, 0}, {24, 24, 80, 16}, {32, 32, 72, 24}, {500, 40, 64, 32}} {
+func TestFragmentsAreNotLent(t *testing.T) {
+	for _, c := range []struct{ fragments, kept, limit, owed int64 }{{0, 0, 104, 0}, {24, 24, 80, 16}, {32, 32, 72, 24}, {500, 40, 64, 32}} {
 		in := Input{At: now, Supply: fleet.KnownAt(cores(128), now), Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", 48), tenant("mart", "all", 64)},
 			Ahead: []time.Time{now, now.Add(time.Hour)},
 			Wants: []Want{{Tenant: "shop", Now: cores(104), Used: cores(96), Ahead: []fleet.Resources{cores(104), cores(104)}},
-				{Tenant: "mart", Now: cores(24), Crumbs: cores(c.crumbs), Ahead: []fleet.Resources{cores(24), cores(24)}}}}
+				{Tenant: "mart", Now: cores(24), Fragments: cores(c.fragments), Ahead: []fleet.Resources{cores(24), cores(24)}}}}
 		d := Divide(in)
 		if got := d.Share("shop"); got.Limit != cores(c.limit) || got.Owed != cores(c.owed) {
-			t.Errorf("%d cores of crumbs: limit %s, owed %s, want %d and %d cores: %s", c.crumbs, got.Limit, got.Owed, c.limit, c.owed, got.Why)
+			t.Errorf("%d cores of fragments: limit %s, owed %s, want %d and %d cores: %s", c.fragments, got.Limit, got.Owed, c.limit, c.owed, got.Why)
 		}
 		if got := d.Share("mart"); got.Kept != cores(c.kept) || got.Entitled != cores(64) || (c.kept > 0) != strings.Contains(got.Why, fmt.Sprintf("keeps cpu=%d", c.kept)) {
-			t.Errorf("%d cores of crumbs: keeps %s of %s: %s", c.crumbs, got.Kept, got.Entitled, got.Why)
+			t.Errorf("%d cores of fragments: keeps %s of %s: %s", c.fragments, got.Kept, got.Entitled, got.Why)
 		}
 		for _, x := range d.Short {
 			if x.Until != now.Add(time.Hour) {
-				t.Errorf("%d cores of crumbs: %+v, want until the next step", c.crumbs, x)
+				t.Errorf("%d cores of fragments: %+v, want until the next step", c.fragments, x)
 			}
 		}
 	}
@@ -162,33 +162,34 @@ func TestCrumbsAreNotLent(t *testing.T) {
 // Where holes are more than a tenant can keep of its own for the pods that fit none of them, its borrowers owe what these ask for, though all fits in
 // sums.
 func TestStuckPodsAreOwedRoom(t *testing.T) {
-	for _, c := range []struct{ crumbs, stuck, guarantee, owed int64 }{
+	for _, c := range []struct{ fragments, stuck, guarantee, owed int64 }{
 		{4, 24, 24, 0},   // all of it can be kept
 		{28, 24, 24, 24}, // 24 cores cannot
 		{28, 24, 48, 16}, // no more than is borrowed
 		{28, 12, 24, 12}, // no more than is asked for
 		{500, 24, 24, 24},
 		{16, 24, 24, 12}, // the holes are smaller: there is other room, too
-		{28, 0, 24, 0},   // nobody waits
-		{28, 24, 64, 0},  // nobody borrows
+		{28, 0, 24, 0},   // no tenant waits
+		{28, 24, 64, 0},  // no tenant borrows
 	} {
 		d := Divide(Input{At: now, Supply: fleet.KnownAt(cores(128), now), Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", c.guarantee), tenant("mart", "all", 64)},
-			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(60), Used: cores(36), Crumbs: cores(c.crumbs), Stuck: cores(c.stuck)}}})
+			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(60), Used: cores(36), Fragments: cores(c.fragments), Stuck: cores(c.stuck)}}})
 		got := d.Share("shop")
 		if got.Owed != cores(c.owed) || (c.owed > 0) != strings.Contains(got.Why, "larger holes") {
-			t.Errorf("%d cores of crumbs for %d of pods, guaranteed %d: owed %s, want %d cores: %s", c.crumbs, c.stuck, c.guarantee, got.Owed, c.owed, got.Why)
+			t.Errorf("%d cores of fragments for %d of pods, guaranteed %d: owed %s, want %d cores: %s", c.fragments, c.stuck, c.guarantee, got.Owed, c.owed, got.Why)
 		}
 	}
 }
 
-// Offline work that runs, and that its tenant cannot do without, holds room that nobody else can be given: it excuses no borrower from leaving others
-// what they were promised. What it could do without, or does not hold yet, takes nothing from online services.
+// Offline work that runs, and that its tenant cannot do without, holds room that no other can get: it excuses no
+// borrower from leaving others what they were promised. The part that it could do without, or does not hold yet, takes
+// nothing from online services.
 func TestOfflineWorkExcusesNoBorrower(t *testing.T) {
 	for _, c := range []struct {
-		name                string
-		runs, need          int64 // cores of offline work, of 32 that are promised for it
-		used, want, crumbs  int64 // cores of the mart's services, of 64 that they are promised
-		over, owed, offline int64
+		name                  string
+		runs, need            int64 // cores of offline work, of 32 that are promised for it
+		used, want, fragments int64 // cores of the mart's services, of 64 that they are promised
+		over, owed, offline   int64
 	}{
 		{"pods wait beside holes", 24, 24, 24, 36, 16, 12, 12, 0},
 		{"pods wait, and offline work runs nearly to its promise", 31, 31, 12, 48, 0, 15, 15, 0},
@@ -199,7 +200,7 @@ func TestOfflineWorkExcusesNoBorrower(t *testing.T) {
 	} {
 		d := Divide(Input{At: now, Supply: fleet.KnownAt(cores(128), now),
 			Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", 32), tenant("mart", "all", 64), tenant("lab", "all", 32)},
-			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(c.want), Used: cores(c.used), Crumbs: cores(c.crumbs), Stuck: cores(c.want - c.used)},
+			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(c.want), Used: cores(c.used), Fragments: cores(c.fragments), Stuck: cores(c.want - c.used)},
 				{Tenant: "lab", Offline: cores(c.runs), OfflineNeed: cores(c.need), OfflineWish: cores(128)}}})
 		if got := d.Share("shop"); got.OverOnline != cores(c.over) || got.Owed != cores(c.owed) {
 			t.Errorf("%s: over by %s, owes %s, want %d and %d cores: %s", c.name, got.OverOnline, got.Owed, c.over, c.owed, got.Why)
@@ -216,7 +217,7 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// What is granted is bounded by whole numbers, whatever the shares were rounded to.
+// Grants are bounded by whole numbers, whatever the shares were rounded to.
 func TestFlow(t *testing.T) {
 	group, lender, closed, borrower := tenant("group", "", 0), tenant("lender", "group", 100), tenant("closed", "group", 100), tenant("other", "", 0)
 	closed.LendingLimit, group.BorrowingLimit = limit(30), limit(5)
@@ -225,7 +226,7 @@ func TestFlow(t *testing.T) {
 		ask  map[string]int64
 		want map[string]int64
 	}{
-		{"what kin lend, and the group's borrowing limit", map[string]int64{"group": 200}, map[string]int64{"group": 135}},
+		{"what siblings lend, and the group's borrowing limit", map[string]int64{"group": 200}, map[string]int64{"group": 135}},
 		{"its own is behind no limit", map[string]int64{"closed": 300}, map[string]int64{"closed": 205}},
 		{"another tree has what no guarantee names", map[string]int64{"other": 100}, map[string]int64{"other": 20}},
 	} {

@@ -1,4 +1,4 @@
-// Package quota divides capacity among a tree of tenants: what each is entitled to, what it may borrow from its kin and lend to them,
+// Package quota divides capacity among a tree of tenants: what each is entitled to, what it may borrow from its siblings and lend to them,
 // who is short when, and what must be given back by when.
 //
 // # Guarantees
@@ -11,15 +11,16 @@
 //
 // # Borrowing
 //
-// What is left is lent inside of a tree, along its edges: no tenant takes in more than its borrowing limit or lets out more than its
-// lending limit, itself and all below it together; trees share what no guarantee names. Wishes of online services come first, those of
-// offline work after them. Within each, what is left is shared by dominant resource fairness (Ghodsi et al., NSDI 2011), by level of the
-// tree (Bhattacharya et al., SoCC 2013): siblings' dominant shares of what they borrow grow alike. Only who can still take something
-// counts for the pace of its parent, so that nobody waits behind a neighbour that is satisfied or lacks another resource.
+// The rest is lent inside of a tree, along its edges: no tenant takes in more than its borrowing limit or lets out more
+// than its lending limit, itself and all below it together; trees share what no guarantee names. Wishes of online
+// services come first, those of offline work after them. Within each, what is left is shared by dominant resource
+// fairness (Ghodsi et al., NSDI 2011), by level of the tree (Bhattacharya et al., SoCC 2013): siblings' dominant shares
+// of what they borrow grow alike. Only who can still take something counts for the pace of its parent, so that no
+// tenant waits behind a neighbour that is satisfied or lacks another resource.
 //
 // # Giving back
 //
-// What a lender wants again, and what a slice that ends or a burst that is over no longer covers, is told at once and given back within
-// the tenant's drain time ([Share.Over], [Share.Deadline]). The look ahead over that same time lets the notice of a slice's end precede it.
-// Parcels (whole machines and sockets under offline work) go back by the same notices.
+// Amounts that a lender wants again, or that a slice or a burst covers no longer, are reported at once and given back
+// within the tenant's drain time ([Share.Over], [Share.Deadline]). The look ahead over that same time lets the notice
+// of a slice's end precede it. Parcels (whole machines and sockets under offline work) go back by the same notices.
 package quota

@@ -33,8 +33,8 @@ func (d *divider) exits(shares []Share) {
 	}
 }
 
-// tell gives who owes anything its notice and its deadline.
-func (d *divider) tell(shares []Share) {
+// report gives each debtor its notice and its deadline.
+func (d *divider) report(shares []Share) {
 	for k, i := range d.tree.byID {
 		if s, t := &shares[k], d.tree.nodes[i].tenant; s.Owes() {
 			s.notify(t, d.wants[i], d.in.At)
@@ -47,18 +47,20 @@ func (d *divider) tell(shares []Share) {
 // longer lets there be more.
 const MostNotices = 16
 
-// notify gives what is owed beyond what was told a notice of its own, and finds what is due: what is owed still of what was told a drain time
-// ago. So a debt that grows is never due before its own notice is over, and puts nothing off that was owed before it. An amount that comes
-// and goes while its notice runs is due when that is over; one that is owed anew after it was given back, or not owed, is told anew.
+// notify gives debt beyond the standing notices a notice of its own, and finds the due part: debt that was noticed a
+// drain time ago and still stands. So a growing debt is never due before its own notice is over, and never delays an
+// earlier one. An amount that comes and goes while its notice runs is due when that is over; one that is owed again
+// after it was given back, or not owed, gets a new notice.
 //
-// A debt that grows from cycle to cycle is told by quarters of the drain time, so that a lender waits at most one of them longer.
+// A debt that grows from cycle to cycle is noticed by quarters of the drain time, so that a lender waits at most one of
+// them longer.
 func (s *Share) notify(t *fleet.Tenant, w *Want, now time.Time) {
-	var told fleet.QuotaNotice
+	var noticed fleet.QuotaNotice
 	for _, n := range t.Notices {
-		told.Online, told.Offline = told.Online.Max(left(n.Online, n.OnlineUsed, w.Used)), told.Offline.Max(left(n.Offline, n.OfflineUsed, w.Offline))
+		noticed.Online, noticed.Offline = noticed.Online.Max(left(n.Online, n.OnlineUsed, w.Used)), noticed.Offline.Max(left(n.Offline, n.OfflineUsed, w.Offline))
 	}
 	all, last := t.Notices, len(t.Notices)-1
-	grown := !Fits(s.Owed, told.Online) || !Fits(s.OverOffline, told.Offline) || s.parcelsGrew(t.Notices)
+	grown := !Fits(s.Owed, noticed.Online) || !Fits(s.OverOffline, noticed.Offline) || s.parcelsGrew(t.Notices)
 	if grown && (last < 0 || last+1 < MostNotices && !now.Before(all[last].Since.Add(t.Drain/4))) {
 		all = append(all[:last+1:last+1], fleet.QuotaNotice{Since: now, Online: s.Owed, Offline: s.OverOffline, OnlineUsed: w.Used, OfflineUsed: w.Offline,
 			Parcels: s.parcelDebts(func(p *ParcelShare) int64 { return p.Over })})
@@ -86,9 +88,9 @@ func (s *Share) notify(t *fleet.Tenant, w *Want, now time.Time) {
 	}
 }
 
-// left is what of an amount that was told is not given back: what is used less since then is.
-func left(told, used, now fleet.Resources) fleet.Resources {
-	return told.Sub(used.Sub(now).Floor()).Floor()
+// left is the part of a noticed amount that is not given back: lower use since then counts as given back.
+func left(noticed, used, now fleet.Resources) fleet.Resources {
+	return noticed.Sub(used.Sub(now).Floor()).Floor()
 }
 
 func (d *divider) longestDrain() time.Duration {
@@ -99,7 +101,7 @@ func (d *divider) longestDrain() time.Duration {
 	return longest
 }
 
-// stateAt tells moments apart whose divisions may differ: by the open slices and the running bursts.
+// stateAt distinguishes moments whose divisions may differ: by the open slices and the running bursts.
 func (d *divider) stateAt(at time.Time) string {
 	var state []byte
 	bit := func(on bool) {
@@ -130,8 +132,9 @@ func (d *divider) judge(s *Share, i int, r *round, at time.Time) {
 	if online.isZero() {
 		return
 	}
-	// What runs of the offline work that others cannot do without is room that no tenant can be given: without it the sums would lend it to this tenant,
-	// while pods of others wait for what it holds. Work that does not run yet, or could do with less, takes nothing from online services.
+	// Running offline work that others cannot do without holds room that no tenant can be given: without it the sums
+	// would lend it to this tenant, while pods of others wait for what it holds. Work that does not run yet, or could
+	// do with less, takes nothing from online services.
 	alone := d.round(d.demands(func(w *Want, x *demand) {
 		x.need = x.need.min(amountOf(w.Offline))
 		x.wish, x.beyond = x.need, amount{}

@@ -8,8 +8,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What is owed is due after a whole drain time of ten minutes, counted from when so much was owed first: a notice for less, or for what nobody
-// waits for, covers none of it, and what grows later puts nothing off. Amounts are cores of 100 that are used, if nothing else is said.
+// A debt is due after a whole drain time of ten minutes, counted from when so much was owed first: a notice for less,
+// or for something that no tenant waits for, covers none of it, and later growth delays nothing. Amounts are cores of
+// 100 that are used, if nothing else is said.
 func TestNoticeOfWhatGrows(t *testing.T) {
 	type step struct {
 		at            time.Duration
@@ -82,7 +83,8 @@ func TestNoticesAreFew(t *testing.T) {
 	}
 }
 
-// A drain time that is made much longer while notices run leaves all of them running: no more are told than are kept, and none is forgotten.
+// A drain time that is made much longer while notices run leaves all of them running: no more are given than are kept,
+// and none is forgotten.
 func TestNoticesOfALongerDrain(t *testing.T) {
 	x := fleet.Tenant{Drain: time.Hour, OverSince: now.Add(-time.Minute)}
 	for k := range MostNotices {
@@ -95,7 +97,8 @@ func TestNoticesOfALongerDrain(t *testing.T) {
 	}
 }
 
-// Parcels are told and due by class, as resources are: what was left since a notice is given back, what grew is told anew.
+// Parcels are noticed and due by class, as resources are: what was left since a notice is given back, growth gets a new
+// notice.
 func TestNoticeOfParcels(t *testing.T) {
 	node, socket := fleet.ParcelClass{Kind: fleet.KindNode}, fleet.ParcelClass{Kind: fleet.KindSocket}
 	const minute = time.Minute

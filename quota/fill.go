@@ -37,7 +37,7 @@ type filling struct {
 	// take and up are the growth per time: of a node's own grants, and over its edge.
 	take []float64
 	up   []amounts
-	// full is 1 where nothing more comes through from above; norm and speed are what paces are reckoned with.
+	// full is 1 where nothing more comes through from above; norm and speed are what paces are computed with.
 	full        []amounts
 	norm, speed []float64
 }
@@ -64,7 +64,7 @@ func (x *filling) fill(f *flow, wish []amount, whole amount) {
 		}
 		w, c := amountsOf(wish[i]), amountsOf(whole)
 		for d := range w {
-			if c[d] > 0 { // What the fleet has nothing of holds up nothing else.
+			if c[d] > 0 { // A resource that the fleet lacks holds up no other.
 				w[d] /= c[d]
 			} else {
 				w[d] = 0
@@ -173,7 +173,7 @@ func (x *filling) stop() {
 	}
 }
 
-// speeds reckons how fast each node grows, and reports whether any does.
+// speeds computes how fast each node grows, and reports whether any does.
 func (x *filling) speeds() bool {
 	nodes := x.f.tr.nodes
 	norm, speed := x.norm, x.speed

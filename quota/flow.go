@@ -24,7 +24,7 @@ func newFlow(tr *tree) *flow {
 	return &flow{tr: tr, net: all[:n:n], surplus: all[n : 2*n : 2*n], granted: all[2*n:]}
 }
 
-// begin begins anew, with what each tenant does not use of its own, and no grants.
+// begin begins again, with what each tenant does not use of its own, and no grants.
 func (f *flow) begin(used, borrow []amount) {
 	tr := f.tr
 	f.borrow = borrow
@@ -80,8 +80,8 @@ func (f *flow) lent() []amount {
 	out := make([]amount, len(f.tr.nodes))
 	asked := make([]amount, len(f.tr.nodes)) // what leaves over the edge
 	for i := range f.tr.nodes {
-		// What the node's own surplus and its lending children must bring up: the node's grants, its borrowing children, what leaves, less
-		// what comes in from above.
+		// The amount that the node's own surplus and its lending children must bring up: the node's grants, its
+		// borrowing children, what leaves, less what comes in from above.
 		need := f.granted[i].add(asked[i]).sub(f.net[i].floor())
 		have := f.surplus[i]
 		for _, c := range f.tr.nodes[i].children {

@@ -31,7 +31,7 @@ func TestBesideServices(t *testing.T) {
 	}
 }
 
-// A tenant that is not accepted hides none that follows it, and a namespace of two accepted ones is nobody's.
+// A tenant that is not accepted hides none that follows it, and a namespace of two accepted ones belongs to none.
 func TestTenancy(t *testing.T) {
 	of := TenancyOf([]fleet.Tenant{{ID: "a", Namespaces: []string{"x"}}, {ID: "b", Accepted: true, Namespaces: []string{"x", "y"}}, {ID: "c", Accepted: true, Namespaces: []string{"y", "z"}}})
 	for ns, want := range map[string]fleet.TenantID{"x": "b", "y": "", "z": "c", "": ""} {
@@ -105,7 +105,7 @@ func TestWhoBursts(t *testing.T) {
 	}
 }
 
-// What a tenant names of a resource is its own word; what it does not name is that of the tenants below it.
+// A tenant's named amount of a resource counts; an unnamed one is the sum of the tenants below it.
 func TestWhatAParentNames(t *testing.T) {
 	for own, want := range map[int64]int64{8: 8, 4: 4, 0: 6} {
 		all, a, b := tenant("all", "", 100), tenant("a", "all", 40), tenant("b", "all", 40)
@@ -118,7 +118,7 @@ func TestWhatAParentNames(t *testing.T) {
 }
 
 // Offline pods of no tenant hold no parcel of anybody.
-func TestParcelsOfNobody(t *testing.T) {
+func TestParcelsOfNone(t *testing.T) {
 	s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "off", Class: fleet.Offline}}, Nodes: []fleet.Node{{ID: "u1", Name: "n1", Pool: "off", Ready: true}},
 		Tenants: []fleet.Tenant{{ID: "a", Accepted: true, Namespaces: []string{"a"}}}}
 	pod := fleet.Pod{Name: fleet.Name{Namespace: "nobody", Name: "p"}, Node: "u1", NodeName: "n1", Class: fleet.PodOffline, Phase: fleet.PodRunning}
@@ -145,13 +145,13 @@ func TestParcelsOfNobody(t *testing.T) {
 	}
 }
 
-// A debt of parcels is told once, and listed as long as it is one.
+// A debt of parcels gets one notice, and listed as long as it is one.
 func TestDebtsOfParcels(t *testing.T) {
 	class := fleet.ParcelClass{Kind: fleet.KindNode}
-	told := []fleet.QuotaNotice{{Parcels: []fleet.ParcelDebt{{Class: class, N: 3, Used: 5}}}}
+	noticed := []fleet.QuotaNotice{{Parcels: []fleet.ParcelDebt{{Class: class, N: 3, Used: 5}}}}
 	for over, grew := range map[int64]bool{0: false, 2: false, 3: false, 4: true} {
 		s := Share{Parcels: []ParcelShare{{Class: class, Used: 5, Over: over}}}
-		if got := s.parcelsGrew(told); got != grew {
+		if got := s.parcelsGrew(noticed); got != grew {
 			t.Errorf("3 were told, %d are owed: grew %t", over, got)
 		}
 		if got := s.parcelDebts(func(p *ParcelShare) int64 { return p.Over }); (len(got) > 0) != (over > 0) {
@@ -160,12 +160,12 @@ func TestDebtsOfParcels(t *testing.T) {
 	}
 }
 
-// Who is stuck leaves no room to itself, and a borrower that cannot leave any hides none that can.
+// A stuck tenant leaves no room to itself, and a borrower that cannot leave any hides none that can.
 func TestWhoLeavesRoomForTheStuck(t *testing.T) {
 	tenants := []fleet.Tenant{tenant("all", "", 160), tenant("ads", "all", 16), tenant("mart", "all", 64), tenant("shop", "all", 16)}
-	divide := func(ads, crumbs, stuck int64) Division {
+	divide := func(ads, fragments, stuck int64) Division {
 		return Divide(Input{At: now, Supply: fleet.KnownAt(cores(160), now), Tenants: tenants,
-			Wants: []Want{{Tenant: "ads", Now: cores(ads), Used: cores(ads)}, {Tenant: "mart", Now: cores(72), Used: cores(36), Crumbs: cores(crumbs), Stuck: cores(stuck)},
+			Wants: []Want{{Tenant: "ads", Now: cores(ads), Used: cores(ads)}, {Tenant: "mart", Now: cores(72), Used: cores(36), Fragments: cores(fragments), Stuck: cores(stuck)},
 				{Tenant: "shop", Now: cores(48), Used: cores(48)}}})
 	}
 	free, stuck := divide(16, 0, 0), divide(16, 20, 20)

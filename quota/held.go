@@ -9,7 +9,8 @@ import (
 // Parcels says of which parcels of offline work each machine is made.
 type Parcels struct {
 	s *fleet.Snapshot
-	// lent are those that are away from online pools, home those of them that are called home; gone are machines that online work has.
+	// lent are those that are away from online pools, home those of them that are recalled; gone are machines that
+	// online work has.
 	lent, home map[fleet.NodeID]map[fleet.ParcelKind]int64
 	gone       map[fleet.NodeID]bool
 }
@@ -42,8 +43,8 @@ func NewParcels(s *fleet.Snapshot) *Parcels {
 	return p
 }
 
-// On is how many parcels of a class a machine is: firm as one of an offline pool, and lent, of which home are called home. A machine that is
-// lent by the socket counts with its lent sockets.
+// On is how many parcels of a class a machine is: firm as one of an offline pool, and lent, of which home are recalled.
+// A machine that is lent by the socket counts with its lent sockets.
 func (p *Parcels) On(n *fleet.Node, class fleet.ParcelClass) (firm, lent, home int64) {
 	if pool := p.s.Pool(n.Pool); pool != nil && pool.Class == fleet.Offline && !p.gone[n.ID] && class.Holds(fleet.KindNode, n.GPUModel) {
 		firm = 1
@@ -57,9 +58,10 @@ func (p *Parcels) On(n *fleet.Node, class fleet.ParcelClass) (firm, lent, home i
 	return firm, lent, home
 }
 
-// ParcelsOf counts the parcels of each class that offline pods of each tenant are on: machines of offline pools, and machines and sockets
-// that are away from online ones; and how many of each there are. What is called home counts only while somebody is on it: nobody gets there
-// any more, and who was there has to find other parcels among those that are left.
+// ParcelsOf counts the parcels of each class that offline pods of each tenant are on: machines of offline pools, and
+// machines and sockets that are away from online ones; and how many of each there are. A recalled parcel counts only
+// while work is on it: no pod gets there any more, and the work there has to find other parcels among those that are
+// left.
 func ParcelsOf(tenancy Tenancy, s *fleet.Snapshot, classes []fleet.ParcelClass) (supply []ParcelSupply, used map[fleet.TenantID][]ParcelCount) {
 	used = map[fleet.TenantID][]ParcelCount{}
 	if len(classes) == 0 {

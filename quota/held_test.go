@@ -6,8 +6,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What offline work can have of whole machines, machine by machine: 0 and 1 are at home in the offline pool, 2 and 3 in the online one. Tenants a
-// and b have pods where it is said, and what is called home counts only while one of them is on it.
+// Offline work's room on whole machines, machine by machine: 0 and 1 are at home in the offline pool, 2 and 3 in the
+// online one. Tenants a and b have pods where it is said, and what is recalled counts only while one of them is on it.
 func TestParcelsOf(t *testing.T) {
 	node, socket := fleet.ParcelClass{Kind: fleet.KindNode}, fleet.ParcelClass{Kind: fleet.KindSocket}
 	type loan struct {

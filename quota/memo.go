@@ -6,9 +6,10 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// Memo keeps how demands ahead were divided, for the divisions to come: from one minute to the next hardly any step of a week asks for anything
-// else. A division is the same with it and without it: what is kept is found by all that it was reckoned from, the demands of every tenant and
-// the ground that they were divided on. The zero value is ready. One caller may use it at a time.
+// Memo keeps how demands ahead were divided, for the divisions to come: from one minute to the next hardly any step of
+// a week asks for anything else. A division is the same with it and without it: what is kept is found by all that it
+// was computed from, the demands of every tenant and the ground that they were divided on. The zero value is ready. One
+// caller may use it at a time.
 type Memo struct {
 	grounds []*rounds
 	held    int // demands of tenants
@@ -21,7 +22,8 @@ type rounds struct {
 	of     map[uint64][]*round
 }
 
-// ground is all that a round ahead depends on beside its demands: the tree with its edges, and what shares are measured by.
+// ground is all that a round ahead depends on next to its demands: the tree with its edges, and what shares are
+// measured by.
 type ground struct {
 	tenants []fleet.TenantID
 	parents []int

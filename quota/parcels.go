@@ -62,7 +62,7 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 		if !most.fits(amountOf(w.Offline)) {
 			grows[i] = max(has[i].N, whole) // Work that could grow could use any of them.
 		}
-		// Who may not grow by its resources has no use for more parcels.
+		// A tenant that must not grow by its resources has no use for more parcels.
 		if uses := amountOf(w.Offline); !most.min(amountOf(shares[k].OfflineLimit)).sub(uses).floor().isZero() {
 			stands[i] = max(has[i].N, min(has[i].N+has[i].More, tr.nodes[i].own.parcels))
 			lack += stands[i] - has[i].N
@@ -71,7 +71,8 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 	f := begun(tr, grows)
 	f.share(grows, whole)
 	limits := f.has()
-	// Standing on a parcel beside another costs nobody his; on those that lenders lack, which must come free, it ends for all.
+	// Standing on a parcel next to another costs no tenant its own; on those that lenders lack, which must come free,
+	// it ends for all.
 	if clears := min(max(lack-max(whole-s.Held, 0), 0), s.Held); s.Held > 0 {
 		tr.nodes[0].own = tr.nodes[0].own.add(count(s.Beside * (s.Held - clears) / s.Held))
 	}
@@ -83,8 +84,9 @@ func (d *divider) class(s ParcelSupply, shares []Share) {
 	f.share(within, whole) // who is within its limit owes nothing: it would take again what it left
 	f.share(stands, whole)
 	keeps := f.has()
-	// What others stand on is not there to grow into, though they are on more than their part of what is borrowed: who took it would have them
-	// leave it, one deadline after the other. And what comes free is the lenders' first.
+	// Parcels that others stand on are not there to grow into, though they are on more than their part of what is
+	// borrowed: a taker would have them leave it, one deadline after the other. And what comes free is the lenders'
+	// first.
 	f.share(limits, whole)
 	for i, most := range f.has() {
 		limits[i] = min(limits[i], most)
@@ -131,7 +133,7 @@ func (f classFlow) has() []int64 {
 	return out
 }
 
-// left is what of the parcels that were told is not given back.
+// left is the part of the noticed parcels that is not given back.
 func (p *ParcelShare) left(n *fleet.QuotaNotice) int64 {
 	for _, x := range n.Parcels {
 		if x.Class == p.Class {
@@ -141,13 +143,13 @@ func (p *ParcelShare) left(n *fleet.QuotaNotice) int64 {
 	return 0
 }
 
-// parcelsGrew reports whether parcels of any class are owed beyond what was told.
-func (s *Share) parcelsGrew(told []fleet.QuotaNotice) bool {
+// parcelsGrew reports whether parcels of any class are owed beyond the notices.
+func (s *Share) parcelsGrew(noticed []fleet.QuotaNotice) bool {
 	for i := range s.Parcels {
 		p := &s.Parcels[i]
 		var most int64
-		for k := range told {
-			most = max(most, p.left(&told[k]))
+		for k := range noticed {
+			most = max(most, p.left(&noticed[k]))
 		}
 		if p.Over > most {
 			return true

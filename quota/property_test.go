@@ -73,8 +73,9 @@ func below(ts []fleet.Tenant, id fleet.TenantID) []fleet.TenantID {
 	return out
 }
 
-// Whatever is promised and wished for: promises are never oversold, nobody gets less than its own or more than it wishes for, no edge of
-// the tree bears more than its limits, and what is borrowed is what is lent, or what no guarantee names.
+// Whatever is promised and wished for: promises are never oversold, no tenant gets less than its own or more than it
+// wishes for, no edge of the tree bears more than its limits, and what is borrowed is what is lent, or what no
+// guarantee names.
 func TestDivideIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawInput(t)
@@ -170,8 +171,9 @@ func TestOneResourceIsMaxMin(t *testing.T) {
 	})
 }
 
-// A fleet on which tenants grow where there is room and as far as they may, and give back what is due when it is due. Whatever each of
-// them wants and uses, a tenant that asks for no more than its own has it after the drain time: nobody who borrows blocks a lender.
+// A fleet on which tenants grow where there is room and as far as they may, and give back what is due when it is due.
+// Whatever each of them wants and uses, a tenant that asks for no more than its own has it after the drain time: no
+// borrower blocks a lender.
 func TestHoldIsHonouredInTime(t *testing.T) {
 	const drain = 5 * time.Minute
 	rapid.Check(t, func(t *rapid.T) {
@@ -207,9 +209,9 @@ func TestHoldIsHonouredInTime(t *testing.T) {
 	})
 }
 
-// In trees with limits whose tenants take what they may and give back what is due, all is settled after some deadlines: nobody owes anything, and
-// nobody gives back what it takes again. What a deadline frees may go to a newcomer until all have their fair part, so it takes as many deadlines as there
-// are amounts to give: whole cores here.
+// In trees with limits whose tenants take what they may and give back what is due, all is settled after some deadlines:
+// no tenant owes anything, and none gives back what it takes again. Room that a deadline frees may go to a newcomer
+// until all have their fair part, so it takes as many deadlines as there are amounts to give: whole cores here.
 func TestResourcesSettle(t *testing.T) {
 	const drain = 2 * time.Minute
 	rapid.Check(t, func(t *rapid.T) {
@@ -339,7 +341,7 @@ func TestUsageIsWhatPodsAddUpTo(t *testing.T) {
 	})
 }
 
-// Of a class of parcels, never more is handed out than there is, and nobody's promise is cut for a borrower.
+// Of a class of parcels, never more is handed out than there is, and no promise is cut for a borrower.
 func TestParcelsAreSound(t *testing.T) {
 	h100 := fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -380,8 +382,8 @@ func TestParcelsAreSound(t *testing.T) {
 	})
 }
 
-// The same of parcels, in trees with limits: a tenant that has a use for no more parcels than its own has them after the drain time, whoever
-// borrowed them, and then nobody is on more than it may keep.
+// The same of parcels, in trees with limits: a tenant that has a use for no more parcels than its own has them after
+// the drain time, whichever tenant borrowed them, and then none is on more than it may keep.
 func TestParcelHoldIsHonouredInTime(t *testing.T) {
 	const drain = 4 * time.Minute
 	node := fleet.ParcelClass{Kind: fleet.KindNode}
@@ -421,7 +423,7 @@ func TestParcelHoldIsHonouredInTime(t *testing.T) {
 					t.Fatalf("%s is on %d parcels of its own %d, with a use for %d\n%+v\n%+v", in.Tenants[i].ID, p.Used, own, uses[i], in.Wants, d)
 				}
 			}
-			// What each leaves others may take who owe it in turn, so that all is settled only after some deadlines.
+			// Others may take what each leaves, and owe it in turn, so that all is settled only after some deadlines.
 			d = play(4 * drain)
 			for _, s := range d.Shares {
 				if s.Owes() {

@@ -49,7 +49,7 @@ func (s *script) divide() string {
 		s.in.Ahead = append(s.in.Ahead, now.Add(time.Duration(k)*15*time.Minute))
 	}
 	d := Divide(s.in)
-	return s.told(&d)
+	return s.print(&d)
 }
 
 type script struct {
@@ -183,7 +183,7 @@ func (s *script) want(id string) *Want {
 }
 
 // told renders a division: what each may use and why, what is due, what is short and what is oversold.
-func (s *script) told(d *Division) string {
+func (s *script) print(d *Division) string {
 	var b strings.Builder
 	for i := range d.Shares {
 		x := &d.Shares[i]

@@ -15,7 +15,7 @@ var unlimited = amount{cpu: math.MaxInt64, memory: math.MaxInt64, gpu: math.MaxI
 
 // node is one tenant in its tree.
 type node struct {
-	tenant   *fleet.Tenant // nil at the top, which stands above all roots and is nobody's
+	tenant   *fleet.Tenant // nil at the top, which stands above all roots and belongs to no tenant
 	parent   int
 	children []int
 	// base is what the tenant is promised at all times, lift what open slices add to it.
@@ -121,8 +121,9 @@ func (in *Input) promised(from, to time.Time) promise {
 	}
 }
 
-// entitle reckons what every tenant is promised and what of it can be kept: at most firm altogether, where that is known. A tenant that
-// has others below it and names nothing of a resource passes on what they are promised. What there is beyond firm can be borrowed.
+// entitle computes what every tenant is promised and what of it can be kept: at most firm altogether, where that is
+// known. A tenant that has others below it and names nothing of a resource passes on what they are promised. The rest
+// beyond firm can be borrowed.
 func (tr *tree) entitle(of promise, firm fleet.Known[amount], beyond amount) {
 	for i := len(tr.nodes) - 1; i >= 0; i-- {
 		n := &tr.nodes[i]
@@ -145,7 +146,7 @@ func (tr *tree) entitle(of promise, firm fleet.Known[amount], beyond amount) {
 		top.entitled = firm.Value.floor()
 	}
 	for i := range tr.nodes {
-		tr.keep(&tr.nodes[i])
+		tr.setKept(&tr.nodes[i])
 	}
 	top.own = top.own.add(beyond.floor())
 }
@@ -167,9 +168,9 @@ func ownOr(own, below, names amount) amount {
 	return below
 }
 
-// keep entitles the children of a node: to their guarantees first, scaled down alike where they do not fit, then to their lifts in what is
+// setKept entitles the children of a node: to their guarantees first, scaled down alike where they do not fit, then to their lifts in what is
 // left, again alike.
-func (tr *tree) keep(n *node) {
+func (tr *tree) setKept(n *node) {
 	var base, lift amount
 	for _, c := range n.children {
 		base, lift = base.add(tr.nodes[c].base), lift.add(tr.nodes[c].lift)

@@ -38,9 +38,10 @@ type Want struct {
 	// what its online pods request.
 	Now, Used fleet.Resources
 	Ahead     []fleet.Resources
-	// Crumbs is what is free in holes that none of its waiting pods fits, though they are within what it is guaranteed. It lends so much less: what is
-	// free is no room for them, so others must leave some. The steps ahead do not know of it.
-	Crumbs fleet.Resources
+	// Fragments is what is free in holes that none of its waiting pods fits, though they are within what it is
+	// guaranteed. It lends so much less: what is free is no room for them, so others must leave some. The steps ahead
+	// do not know of it.
+	Fragments fleet.Resources
 	// Stuck is what these pods ask for. Where the holes are more than it can keep of its own, borrowers have as much less.
 	Stuck fleet.Resources
 	// Offline is what its offline pods request; OfflineNeed what its jobs cannot do without (their minima), and OfflineWish what they could
@@ -74,12 +75,12 @@ type ParcelCount struct {
 	N, More int64
 }
 
-// ParcelSupply is how many parcels of one class offline work can have: Firm are those of offline pools, which guarantees can rest on,
-// Lent those that are away from online pools, which can be called home.
+// ParcelSupply is how many parcels of one class offline work can have: Firm are those of offline pools, which
+// guarantees can depend on, Lent those that are away from online pools, which can be recalled.
 type ParcelSupply struct {
 	Class      fleet.ParcelClass
 	Firm, Lent int64
-	// Held are those that some tenant is on, Beside how often one is on a parcel beside another.
+	// Held are those that some tenant is on, Next to how often one is on a parcel next to another.
 	Held, Beside int64
 }
 
@@ -93,7 +94,8 @@ type Share struct {
 	Online, Offline, Used fleet.Resources
 	// Borrowed is what it was granted beyond Own, for online services and for offline work; Lent what others were granted of Own.
 	Borrowed, BorrowedOffline, Lent fleet.Resources
-	// Bound names what keeps its online services from all that they want: a limit of somebody, or that nothing is left. Empty where they have it.
+	// Bound names what keeps its online services from all that they want: a tenant's limit, or that nothing is left.
+	// Empty where they have it.
 	Bound string
 	// Kept is what of Own is not lent since its waiting pods do not fit what is free.
 	Kept fleet.Resources
@@ -104,15 +106,15 @@ type Share struct {
 	Bursting   bool
 	BurstSince time.Time
 	BurstWhy   string
-	// OverOnline and OverOffline are what online services and offline work request beyond their limits, now or by Deadline at the latest.
-	// OverSince is when the last of that was told; all are zero while nothing is.
+	// OverOnline and OverOffline are what online services and offline work request beyond their limits, now or by
+	// Deadline at the latest. OverSince is the time of the last notice; all are zero without one.
 	OverOnline, OverOffline fleet.Resources
 	OverSince, Deadline     time.Time
 	// Owed is what of OverOnline the online services of others wait for. The rest is shown and not forced: online does not scale in below
 	// its need for the sake of offline work.
 	Owed fleet.Resources
-	// Notices are for Owed and OverOffline, oldest first. Due and DueOffline are what of these had its notice: it is brought down now, told to
-	// be given back by DueBy.
+	// Notices are for Owed and OverOffline, oldest first. Due and DueOffline are the parts whose notice is over: they
+	// are brought down now, and were due back by DueBy.
 	Notices         []fleet.QuotaNotice
 	Due, DueOffline fleet.Resources
 	DueBy           time.Time

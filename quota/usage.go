@@ -32,7 +32,7 @@ func TenancyOf(tenants []fleet.Tenant) Tenancy {
 	return Tenancy{of}
 }
 
-// Of is the tenant of a namespace; empty for one of nobody's.
+// Of is the tenant of a namespace; empty for one of none.
 func (t Tenancy) Of(namespace string) fleet.TenantID { return t.of[namespace] }
 
 // BesideServices reports whether a pod holds room of its tenant's online share although no service of ours sizes it.
@@ -45,9 +45,9 @@ func Fits(r, room fleet.Resources) bool {
 	return r.CPU <= room.CPU && r.Memory <= room.Memory && r.GPU <= room.GPU
 }
 
-// UsageOf is the whole ledger: what each tenant's pods hold, those of no tenant under the empty id. It is counted anew from the pods each
-// time and kept nowhere, so that there is nothing that could drift from them. A pod that ends holds its room until it is gone; fillers hold
-// room for others and count for nobody.
+// UsageOf is the whole ledger: what each tenant's pods hold, those of no tenant under the empty id. It is counted again
+// from the pods each time and kept nowhere, so that there is nothing that could drift from them. A pod that ends holds
+// its room until it is gone; fillers hold room for others and count for no tenant.
 func UsageOf(tenancy Tenancy, pods []fleet.Pod) map[fleet.TenantID]Usage {
 	out := map[fleet.TenantID]Usage{}
 	for i := range pods {

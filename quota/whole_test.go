@@ -7,8 +7,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// What fits is granted to the byte: shares are fractions of wishes, and a wish of terabytes that lost a byte on the way would read as short, with a
-// notice to its tenant and a recall from the borrower.
+// A wish that fits is granted to the byte: shares are fractions of wishes, and a wish of terabytes that lost a byte on
+// the way would read as short, with a notice to its tenant and a recall from the borrower.
 func TestAWishThatFitsIsGrantedWhole(t *testing.T) {
 	cores := func(n int64) fleet.Resources {
 		return fleet.Resources{CPU: fleet.MilliCPU(1000 * n), Memory: 3 * fleet.GiB * fleet.Bytes(n)}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What holds an action back; planner.Withheld says it by one of these.
+// Causes that hold an action back; planner.Withheld says it by one of these.
 const (
 	Frozen           Code = "Frozen"
 	ModeObserve      Code = "ModeObserve"
@@ -33,7 +33,7 @@ const (
 	MachineRests     Code = "MachineRests"
 )
 
-// What holds a change of replicas back; hpa.Target.Held says it by one of these.
+// Causes that hold a change of replicas back; hpa.Target.Held says it by one of these.
 const (
 	StaleMetrics          Code = "StaleMetrics"
 	Blocked               Code = "Blocked"
@@ -47,7 +47,7 @@ const (
 	SetToZero             Code = "SetToZero"
 )
 
-// What cuts a target; hpa.Target.Limited says it by one of these.
+// Causes that cut a target; hpa.Target.Limited says it by one of these.
 const (
 	MaxReplicas     Code = "MaxReplicas"
 	Quota           Code = "Quota"
@@ -88,7 +88,7 @@ const (
 	LoanGone      Code = "LoanGone"
 	StrayPods     Code = "StrayPods"
 	Sized         Code = "Sized"
-	LeaverStayed  Code = "LeaverStayed"
+	VictimStayed  Code = "LeaverStayed"
 	ScaleInUndone Code = "ScaleInUndone"
 	OutOfBounds   Code = "OutOfBounds"
 	ServiceGone   Code = "ServiceGone"
@@ -101,7 +101,7 @@ const (
 	KeptSocket    Code = "KeptSocket"
 )
 
-// What stands in words of the above, of machines and loans.
+// Codes within the words of the above, of machines and loans.
 const (
 	Stated               Code = "Stated"
 	PodsWait             Code = "PodsWait"
@@ -170,7 +170,7 @@ const (
 	StepRefused          Code = "StepRefused"
 )
 
-// What stands in words of the above, of pools and of machines that stay.
+// Codes within the words of the above, of pools and of machines that stay.
 const (
 	MachinesShut      Code = "MachinesShut"
 	Unfilled          Code = "Unfilled"
@@ -199,7 +199,7 @@ const (
 	GrowthNeedsIt     Code = "GrowthNeedsIt"
 )
 
-// What stands in words of the above, of jobs and quotas.
+// Codes within the words of the above, of jobs and quotas.
 const (
 	BelowFairShare  Code = "BelowFairShare"
 	GangShort       Code = "GangShort"
@@ -333,7 +333,7 @@ var groups = []group{
 		LoanGone:     {"the NodeShare of machine %s has cells %s in loan %s, which is gone: {}", "the NodeShare names a loan that does not exist"},
 		StrayPods:    {"{}", "offline pods are on room that is at home"},
 		Sized:        {"%s{; }", "the service needs another number of replicas"},
-		LeaverStayed: {"pod %s was marked to go by the scale-in to %s replicas, and stays: another went in its place{, and }",
+		VictimStayed: {"pod %s was marked to go by the scale-in to %s replicas, and stays: another went in its place{, and }",
 			"a scale-in took another pod than the one that was marked"},
 		ScaleInUndone: {"pod %s was marked to go by a scale-in to %s replicas, and %s are asked for", "the scale-in that a pod was marked for is off"},
 		OutOfBounds:   {"%s days of usage ask for %s a replica; it requests %s", "what pods request is out of the bounds that their usage gives"},
@@ -430,11 +430,11 @@ var groups = []group{
 		CanBeLent:         {"%s can be lent for %s or longer; %s loans begin", "the forecasts leave room for a term"},
 		AgentNeverClean:   {"its node agent shows no life: no component would report it clean", "the agent is silent"},
 		AboutToLeave:      {"it is about to leave: %s", "the machine is, or will be, drained, shut down, maintained or deleted"},
-		RestsUntil:        {"it rests until %s: {}", "loans of the machine ended early, or its last loan is just over"},
+		RestsUntil:        {"not lent again until %s: {}", "loans of the machine ended early, or its last loan is just over"},
 		JustOver:          {"its last loan is just over", "the shortest rest"},
-		TurnedBack:        {"loans of it that were turned back, one after another: %s", "the rest grows with each"},
+		TurnedBack:        {"%s cancelled or early-recalled loans in a row", "the rest grows with each"},
 		OwnPod:            {"pod %s is one of Springtide's own", "a component of Springtide is on the machine"},
-		NotScaled:         {"pod %s is of no service that scales", "a pod leaves by no scale-in"},
+		NotScaled:         {"pod %s belongs to no ElasticService", "a pod leaves by no scale-in"},
 		NotSteerable:      {"pod %s cannot be chosen by pod-deletion-cost", "the target chooses its pods itself"},
 		ServiceKeeps:      {"service %s keeps %s of its %s pods here", "the service shrinks by fewer pods"},
 		LeavesZone:        {"service %s would leave zone %s", "the spread over zones"},

@@ -20,7 +20,7 @@ type BorrowAsk struct {
 	Count int
 	// TakeStable lets members at or below their minimum go, stable ones, and pods of no job, once all others have: an approved festival plan says so.
 	TakeStable bool
-	// Idle takes machines on which nobody works, and no others.
+	// Idle takes machines without work, and no others.
 	Idle bool
 	// Begun are the cells, by machine, that are being borrowed already though no loan of the snapshot says so: the same plan took them.
 	Begun map[fleet.NodeID][]int

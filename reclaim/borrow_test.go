@@ -125,8 +125,8 @@ func TestTakeStable(t *testing.T) {
 	}
 }
 
-// The budget and what is short bound what a festival takes, and for want of GPUs alone no other machine breaks a gang.
-func TestTakeStableStopsWhereItHelpsNobody(t *testing.T) {
+// The budget and what is short bound what a festival takes, and without GPUs alone no other machine breaks a gang.
+func TestTakeStableStopsWhereItHelpsNone(t *testing.T) {
 	s := lenders(nil, "a/worker", "b/worker", "c/worker")
 	s.Nodes[2].Allocatable.GPU = 8
 	for _, c := range []struct {
@@ -154,7 +154,7 @@ func TestTakeStableStopsWhereItHelpsNobody(t *testing.T) {
 	}
 }
 
-// Whom an earlier plan gave away is to spare no more: it still runs, on a machine that goes to online or is called home.
+// Whom an earlier plan gave away is to spare no more: it still runs, on a machine that goes to online or is recalled.
 func TestWhoLeavesIsNotToSpare(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -39,15 +39,16 @@ const (
 
 // Choose picks loans of the asking pool to recall until the ask is covered, and says what stays short.
 //
-// A machine counts as one: while one of its parcels is away no online pod may land on it, so a socket at home alone is worth nothing and
-// all loans of a machine come home together. What that frees for online is everything the machine has beyond what its online pods hold.
-// While GPUs are short, machines that have some come first, and for want of nothing else no others.
+// A machine counts as one: while one of its parcels is away no online pod may land on it, so a socket at home alone is
+// worth nothing and all loans of a machine come home together. That frees for online everything the machine has beyond
+// what its online pods hold. While GPUs are short, machines that have some come first, and without nothing else no
+// others.
 //
-// The order: lowest job priority first, then machines on which every promise to the borrower is over, then the least work lost (in steps of a
-// factor of two: it is an estimate), then the fewest gangs broken, then whole machines before those of which sockets are away, then those whose
-// jobs were not recalled lately, then the largest machine (fewer moves), then the name. Machines that are not ready come
-// after all others, as many as would cover the rest if they came; nobody counts on it, so the rest stays short. It never looks at loans that are
-// already on their way.
+// The order: lowest job priority first, then machines on which every promise to the borrower is over, then the least
+// work lost (in steps of a factor of two: it is an estimate), then the fewest gangs broken, then whole machines before
+// those of which sockets are away, then those whose jobs were not recalled lately, then the largest machine (fewer
+// moves), then the name. Machines that are not ready come after all others, as many as would cover the rest if they
+// came; no plan counts on them, so the rest stays short. It never looks at loans that are already on their way.
 func Choose(s *fleet.Snapshot, ask Ask, o Options) (take []Recall, short fleet.Resources) {
 	pool := s.Pool(ask.Pool)
 	if pool == nil {
@@ -139,8 +140,9 @@ func groupsOf(s *fleet.Snapshot, pool *fleet.Pool, o Options) (live, dead []*gro
 	return live, dead
 }
 
-// fill reckons what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores that its pods cost
-// here (see [coresOf]); a job that never said when it saved, and a pod of no job, is taken to lose all since its pods started.
+// fill computes what the group frees and costs. Work lost is the time since the job's last checkpoint times the cores
+// that its pods cost here (see [coresOf]); a job that never said when it saved, and a pod of no job, is taken to lose
+// all since its pods started.
 func (g *group) fill(on *fleet.Machine, c *costs) {
 	s, o, n := c.s, &c.o, on.Node
 	g.gain = on.Coming()
@@ -173,7 +175,7 @@ func (g *group) fill(on *fleet.Machine, c *costs) {
 	}
 	slices.Sort(g.jobs)
 	if g.drain == 0 {
-		g.drain = o.Drain // somebody may come before the notice
+		g.drain = o.Drain // a pod may come before the notice
 	}
 }
 
@@ -188,9 +190,9 @@ func lostBy(now time.Time, n *fleet.Node, p *fleet.Pod, saved fleet.Known[time.T
 	return time.Duration(float64(max(now.Sub(since), 0)) * coresOf(n, p))
 }
 
-// coresOf is what a pod costs of its machine, in the machine's cores: those that it asks for, or as large a part of them as it asks for of the
-// GPUs, where that is more. A pod that holds all GPUs leaves the machine to nobody of its kind, and costs all of it. Memory is not priced:
-// work is sized by what it computes with.
+// coresOf is what a pod costs of its machine, in the machine's cores: those that it asks for, or as large a part of
+// them as it asks for of the GPUs, where that is more. A pod that holds all GPUs leaves the machine to no other of its
+// kind, and costs all of it. Memory is not priced: work is sized by what it computes with.
 func coresOf(n *fleet.Node, p *fleet.Pod) float64 {
 	cores := p.Requests.CPU.Cores()
 	if all := n.Allocatable.GPU; all > 0 && p.Requests.GPU > 0 {
@@ -205,7 +207,7 @@ func noticeOf(pool *fleet.Pool, save time.Duration) time.Duration {
 	return max(EmergencyNotice, pool.Notice, min(save, pool.NoticeMax))
 }
 
-// NoticeOn is the whole notice of those who work on a machine of a pool: what a deadline that is told anew has to leave them.
+// NoticeOn is the whole notice of the work on a machine of a pool: a repeated deadline must leave it.
 func NoticeOn(s *fleet.Snapshot, pool *fleet.Pool, pods []*fleet.Pod, o Options) time.Duration {
 	var save time.Duration
 	for _, p := range pods {

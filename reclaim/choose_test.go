@@ -136,7 +136,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What is still being emptied of a machine is called off by whoever recalls the rest.
+// The recall of a machine's rest cancels the parcels that are still being emptied.
 func TestAMachineOfWhichAPartStillLeavesIsRecalled(t *testing.T) {
 	s := fleetOf(1)
 	lend(s, 0, 2, 3)
@@ -148,7 +148,8 @@ func TestAMachineOfWhichAPartStillLeavesIsRecalled(t *testing.T) {
 	}
 }
 
-// While GPUs are short, machines that have some come first, and for want of nothing else no others; for the rest the order is as ever.
+// While GPUs are short, machines that have some come first, and without nothing else no others; for the rest the order
+// is as ever.
 func TestChooseGPUs(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -271,7 +272,8 @@ func TestWholeMachinesComeHomeFirst(t *testing.T) {
 	}
 }
 
-// What is asked for later may wait; what covers the rest comes before it and does not, though it covers some of the later part as well.
+// A later demand may wait; a machine that covers the rest comes before it and does not, though it covers some of the
+// later part as well.
 func TestWhatIsAskedForLaterMayWait(t *testing.T) {
 	for _, c := range []struct{ cores, later, wait int64 }{{200, 0, 0}, {200, 100, 2}, {200, 136, 3}, {200, 200, 4}, {64, 10, 0}} {
 		s := fleetOf(4)
@@ -297,7 +299,7 @@ func TestWhatIsAskedForLaterMayWait(t *testing.T) {
 }
 
 // Machines that are not ready, or about to leave, come home last, though nothing runs there, and what they would bring stays short.
-func TestChooseCountsOnNobodyWhoIsNotReady(t *testing.T) {
+func TestChooseCountsOnNoUnreadyMachine(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ask   fleet.Resources

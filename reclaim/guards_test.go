@@ -65,7 +65,7 @@ func TestWhatIsTakenWithinTheAsk(t *testing.T) {
 	}
 }
 
-// What an emptying machine waits for is spent: standing online pods of services, and nothing else that is on it.
+// The waits of an emptying machine are spent: standing online pods of services, and nothing else that is on it.
 func TestWhatAnEmptyingMachineWaitsForIsSpent(t *testing.T) {
 	for name, c := range map[string]struct {
 		bend func(p *fleet.Pod)
@@ -127,7 +127,7 @@ func TestWhichRestingMachinesAreNamed(t *testing.T) {
 	s.Sort()
 	take, pinned := Lendable(s, lendAsk(s, 1000, nil))
 	if len(take) > 0 || len(pinned) != 2 || !strings.Contains(pinnedBy(pinned, "m00"), "its last loan is just over") ||
-		!strings.Contains(pinnedBy(pinned, "m04"), "turned back, one after another: 2") {
+		!strings.Contains(pinnedBy(pinned, "m04"), "2 cancelled or early-recalled loans in a row") {
 		t.Errorf("lent %q, named %+v", names(take), pinned)
 	}
 }
@@ -139,8 +139,8 @@ func TestWhatPinsAMachineIsSaid(t *testing.T) {
 		want string
 		not  string
 	}{
-		"an offline pod, and nothing is lent": {func(s *fleet.Snapshot) { pod(s, 0, fleet.PodOffline, "train", 8000) }, "is of no service that scales", "node agent"},
-		"an online pod of no service":         {func(s *fleet.Snapshot) { pod(s, 0, fleet.PodOnline, "", 8000) }, "is of no service that scales", "node agent"},
+		"an offline pod, and nothing is lent": {func(s *fleet.Snapshot) { pod(s, 0, fleet.PodOffline, "train", 8000) }, "belongs to no ElasticService", "node agent"},
+		"an online pod of no service":         {func(s *fleet.Snapshot) { pod(s, 0, fleet.PodOnline, "", 8000) }, "belongs to no ElasticService", "node agent"},
 		"a service that is not steered":       {func(s *fleet.Snapshot) { pod(s, 0, fleet.PodOnline, "api", 8000) }, "cannot be chosen by pod-deletion-cost", "node agent"},
 		"pods that stay": {func(s *fleet.Snapshot) {
 			pod(s, 0, fleet.PodOnline, "web", 8000)
@@ -154,11 +154,11 @@ func TestWhatPinsAMachineIsSaid(t *testing.T) {
 		"no agent, where machines are lent": {func(s *fleet.Snapshot) {
 			pod(s, 0, fleet.PodOnline, "", 8000)
 			s.Nodes[0].AgentAlive, s.Nodes[0].AgentKnown, s.Pools[1].Unit = false, false, fleet.UnitNode
-		}, "is of no service", "node agent"},
+		}, "belongs to no ElasticService", "node agent"},
 		"no agent, on a machine of one socket": {func(s *fleet.Snapshot) {
 			pod(s, 0, fleet.PodOnline, "", 8000)
 			s.Nodes[0].AgentAlive, s.Nodes[0].AgentKnown, s.Nodes[0].Cells = false, false, s.Nodes[0].Cells[:2]
-		}, "is of no service", "node agent"},
+		}, "belongs to no ElasticService", "node agent"},
 	} {
 		s := fleetOf(1)
 		steerable(s, "web")
@@ -365,7 +365,7 @@ func TestNoticeOn(t *testing.T) {
 	}
 }
 
-// Borrowed are ready machines of the pool that move for nobody else; of idle ones alone where only these are asked for.
+// Borrowed are ready machines of the pool that move for no other; of idle ones alone where only these are asked for.
 func TestWhichMachinesAreBorrowed(t *testing.T) {
 	all := func(bend func(s *fleet.Snapshot)) *fleet.Snapshot {
 		s := lenders(map[string]int32{"a/worker": 9, "b/worker": 9}, "a/worker", "b/worker", "", "")
@@ -402,7 +402,7 @@ func TestARoleAtItsMinimumIsNotBroken(t *testing.T) {
 	}
 }
 
-// Whoever is on a machine that leaves is not to spare any more, unless it is over or ending.
+// A pod on a machine that leaves is not to spare any more, unless it is over or ending.
 func TestWhoOccupiesALeavingMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		bend func(p *fleet.Pod)

@@ -18,8 +18,8 @@ type Candidate struct {
 	Loses fleet.Resources
 	// Free is the part of it that is free now, and gone for online as soon as the loan begins.
 	Free fleet.Resources
-	// Leavers are online pods that must go by scale-in before the parcel is empty, by service.
-	Leavers map[fleet.ServiceID]int
+	// Victims are online pods that must leave by scale-in before the parcel is empty, by service.
+	Victims map[fleet.ServiceID]int
 	Why     reason.Reason
 }
 
@@ -42,9 +42,9 @@ type LendAsk struct {
 	Frees func(n *fleet.Node, cells []int) bool
 }
 
-// Lendable picks parcels of the pool, best first: whole machines before sockets, and among equals those with the fewest pods to wait for,
-// so that what scale-in must empty costs least. What it returns fits into the ask taken together. It also names nodes that stay and what pins
-// them, as many as are asked for.
+// Lendable picks parcels of the pool, best first: whole machines before sockets, and among equals those with the fewest
+// pods to wait for, so that what scale-in must empty costs least. The result fits into the ask as a whole. It also
+// names nodes that stay and what pins them, as many as are asked for.
 //
 // A machine that online cannot do without yet, and soon can, is waited for: one that is fuller takes longer to be empty, and what it holds
 // meanwhile would keep the emptier one from going. Only smaller machines pass it.
@@ -81,10 +81,10 @@ func Lendable(s *fleet.Snapshot, ask LendAsk) (take []Candidate, pinned []Pinned
 		}
 		take = append(take, c)
 		room, now = room.Sub(c.Loses), now.Sub(c.Free)
-		for svc, k := range c.Leavers {
+		for svc, k := range c.Victims {
 			drops[svc] -= k
 		}
-		m.leave(n, c.Leavers)
+		m.leave(n, c.Victims)
 	}
 	pinned = append(pinned, m.heldBack()...)
 	if ask.Pool.Unit == fleet.UnitSocket {
@@ -240,8 +240,8 @@ func (v *fleetView) heldBack() []Pinned {
 	return out
 }
 
-// loses is what online gives up by a machine, or by what others of its sockets have left of it. Nothing new of online lands beside a lent
-// socket, so that is no more than its pods there hold.
+// loses is what online gives up by a machine, or by what others of its sockets have left of it. Nothing new of online
+// lands next to a lent socket, so that is no more than its pods there hold.
 func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 	if len(v.parts[n.ID]) > 0 {
 		return v.on.On(n.ID).Asked()
@@ -253,7 +253,7 @@ func (v *fleetView) loses(n *fleet.Node) fleet.Resources {
 // take that many pods away, and the service must neither crowd other machines by it nor lose a zone, unless fewer replicas stay than zones: scale-in
 // takes the last pod of a zone then, too. A machine that carries a component of ours stays. pin says what keeps the machine otherwise.
 func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candidate, pin reason.Reason) {
-	leavers := map[fleet.ServiceID]int{}
+	victims := map[fleet.ServiceID]int{}
 	for _, p := range v.on.On(n.ID).Pods {
 		switch {
 		case p.Own && !p.Deleting:
@@ -268,14 +268,14 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 		if svc := v.s.Service(p.Service); svc == nil || !svc.Steerable {
 			return c, reason.Of(reason.NotSteerable, p.Name)
 		}
-		leavers[p.Service]++
+		victims[p.Service]++
 	}
-	for _, svc := range sortedKeys(leavers) {
-		if k := leavers[svc]; k > drops[svc] {
+	for _, svc := range sortedKeys(victims) {
+		if k := victims[svc]; k > drops[svc] {
 			return c, reason.Of(reason.ServiceKeeps, svc, k-max(drops[svc], 0), k)
 		}
 		h := v.hosts(svc)
-		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == leavers[svc] && occupied(zones) <= h.stay {
+		if zones := v.spread(svc); len(zones) > 1 && zones[n.Zone] == victims[svc] && occupied(zones) <= h.stay {
 			return c, reason.Of(reason.LeavesZone, svc, n.Zone)
 		}
 		if h.crowds(n.ID) {
@@ -283,8 +283,8 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 		}
 	}
 	c = Candidate{
-		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: v.loses(n), Free: v.on.On(n.ID).Free().CPUAndMemory(), Leavers: leavers,
-		Why: reason.Of(reason.LeaveByScaleIn, total(leavers), reason.Reason{}),
+		Node: n, Kind: fleet.KindNode, Cells: n.AllCells(), Capacity: n.Allocatable, Loses: v.loses(n), Free: v.on.On(n.ID).Free().CPUAndMemory(), Victims: victims,
+		Why: reason.Of(reason.LeaveByScaleIn, total(victims), reason.Reason{}),
 	}
 	if away := v.parts[n.ID]; len(away) > 0 {
 		if !n.AgentAlive {
@@ -295,13 +295,13 @@ func (v *fleetView) allOf(n *fleet.Node, drops map[fleet.ServiceID]int) (c Candi
 			return slices.ContainsFunc(away, func(l *fleet.Loan) bool { return slices.Contains(l.Cells, cell) })
 		})
 		c.Capacity = n.CapacityOf(c.Cells)
-		c.Why = reason.Of(reason.LeaveByScaleIn, total(leavers), reason.Of(reason.FollowsSockets))
+		c.Why = reason.Of(reason.LeaveByScaleIn, total(victims), reason.Of(reason.FollowsSockets))
 	}
 	return c, pin
 }
 
-// sockets lists the sockets that could be lent of machines that stay, those first that leave least idle beside them: room that neither side
-// has then. The machines with few pods, which may yet be emptied, come last by that.
+// sockets lists the sockets that could be lent of machines that stay, those first that leave least idle next to them:
+// room that neither side has then. The machines with few pods, which may yet be emptied, come last by that.
 func (v *fleetView) sockets(fewest []*fleet.Node) []Candidate {
 	var out []Candidate
 	for _, n := range fewest {
@@ -318,7 +318,7 @@ func (v *fleetView) sockets(fewest []*fleet.Node) []Candidate {
 // taken. The node side must be alive, since it confines them.
 func (v *fleetView) oneSocket(n *fleet.Node) (Candidate, bool) {
 	sockets := n.Sockets()
-	// A socket with nobody beside it would better be lent as a whole machine, once the tide allows.
+	// A socket with a free one next to it would better be lent as a whole machine, once the tide allows.
 	stays := slices.ContainsFunc(v.on.On(n.ID).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOnline })
 	if len(sockets) < 2 || !n.AgentAlive || !stays || len(v.parts[n.ID]) > 0 || v.leaving[n.ID] {
 		return Candidate{}, false

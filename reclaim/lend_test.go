@@ -65,7 +65,7 @@ func TestAlikeMachinesSideBySide(t *testing.T) {
 	}
 }
 
-// Requests are compared by whole cores: a little more on a machine beside its like is no price.
+// Requests are compared by whole cores: a little more on a machine next to its like is no price.
 func TestALittleMoreIsAsCheap(t *testing.T) {
 	for more, want := range map[fleet.MilliCPU]string{300: "m01:Node ", 1300: "m00:Node "} {
 		s := fleetOf(3)
@@ -290,7 +290,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// What is free of a machine is gone for online as soon as it is to be emptied, the rest only with its pods.
+// A machine's free room is gone for online as soon as it is to be emptied, the rest only with its pods.
 func TestNoMoreIsTakenAtOnceThanOnlineCanDoWithout(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -323,7 +323,7 @@ func TestNoMoreIsTakenAtOnceThanOnlineCanDoWithout(t *testing.T) {
 	}
 }
 
-// What others of its sockets have left of a machine may follow them, once its pods leave: online gives up no more than they ask for.
+// The rest of a machine may follow its other sockets, once its pods leave: online gives up no more than they ask for.
 func TestTheOtherSocketFollows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -355,13 +355,13 @@ func TestTheOtherSocketFollows(t *testing.T) {
 		if names(take) != c.want {
 			t.Errorf("%s: lent %q, want %q", c.name, names(take), c.want)
 		}
-		if len(take) == 1 && (!slices.Equal(take[0].Cells, []int{0, 1}) || take[0].Capacity.CPU != 32000 || take[0].Leavers["web"] != 2) {
+		if len(take) == 1 && (!slices.Equal(take[0].Cells, []int{0, 1}) || take[0].Capacity.CPU != 32000 || take[0].Victims["web"] != 2) {
 			t.Errorf("%s: %+v", c.name, take[0])
 		}
 	}
 }
 
-// Room beside a lent socket is nobody's, so machines of which the other sockets are full go first.
+// Room next to a lent socket is of no use, so machines of which the other sockets are full go first.
 func TestSocketsWithLeastIdleBesideThem(t *testing.T) {
 	s := fleetOf(3)
 	steerable(s, "web")

@@ -19,13 +19,13 @@ type Pace struct {
 const (
 	// paceBins per octave make the bins 9 % wide, finer than the 15 s at which most steps are seen.
 	paceBins = 8
-	// paceMost is the longest time that is told apart.
+	// paceMost is the longest time that is distinguished.
 	paceMost = 4 * time.Hour
 	// paceHalf is after how long an observation weighs half: jobs are changed by the week.
 	paceHalf = 14 * 24 * time.Hour
 	// paceLeast is the weight from which on a pace is believed: the 0.95 quantile of fewer than twenty observations is their largest.
 	paceLeast = 20
-	// PaceQuantile is the quantile of each step that recalls are reckoned with.
+	// PaceQuantile is the quantile of each step that recalls are computed with.
 	PaceQuantile = 0.95
 )
 
@@ -119,13 +119,14 @@ func (o *Options) save(pool fleet.PoolID, job *fleet.Job, role string, now time.
 	return max(job.Checkpoint, o.Paces.of(AnswerKey(pool, KindOf(job, role), job.Priority), now, 0))
 }
 
-// end is what its pods need to end, from the deadline on. What was measured begins with the cycle that evicts: that cycle may be late, and one pod in twenty is
-// slower than the quantile. Without the room of a cycle, each delay of one made a recall late once its pace was known; the prior has that room.
+// end is what its pods need to end, from the deadline on. The measurement begins with the cycle that evicts: that cycle
+// may be late, and one pod in twenty is slower than the quantile. Without the room of a cycle, each delay of one made a
+// recall late once its pace was known; the prior has that room.
 func (o *Options) end(pool fleet.PoolID, job *fleet.Job, role string, now time.Time) time.Duration {
 	return o.Paces.of(EndKey(pool, KindOf(job, role), job.Priority), now, o.Drain-UnderWay) + UnderWay
 }
 
-// costs is what recalls of a pool are reckoned with. What the pods of a role need is reckoned once: thousands of them ask.
+// costs is what recalls of a pool are computed with. The need of a role's pods is computed once: thousands of them ask.
 type costs struct {
 	s     *fleet.Snapshot
 	pool  fleet.PoolID

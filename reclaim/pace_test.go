@@ -71,7 +71,8 @@ func TestPaceBounds(t *testing.T) {
 	})
 }
 
-// What was measured takes the place of the options' figures: of the job on the machine, and for the lead of the slowest that may come.
+// Measurements take the place of the options' figures: of the job on the machine, and for the lead of the slowest that
+// may come.
 func TestMeasuredTimes(t *testing.T) {
 	s := fleetOf(2)
 	s.Pools[1].NoticeMax = 10 * time.Minute

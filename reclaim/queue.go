@@ -15,8 +15,9 @@ import (
 // lossUnit is the work below which a loss is none: six core-minutes.
 const lossUnit = 6 * time.Minute
 
-// lossStep brings losses that differ by less than a factor of two together. The age of a checkpoint is known to a cycle at best and what is
-// lost beside it (a restart, a ring to be built anew) not at all, so smaller differences decide nothing.
+// lossStep brings losses that differ by less than a factor of two together. The age of a checkpoint is known to a cycle
+// at best and what is lost next to it (a restart, a ring to be built again) not at all, so smaller differences decide
+// nothing.
 func lossStep(lost time.Duration) int { return bits.Len64(uint64(max(lost, 0) / lossUnit)) }
 
 // memberKey names a role of a job.
@@ -73,8 +74,9 @@ func Order(s *fleet.Snapshot, pool *fleet.Pool, o Options) []Standing {
 	return out
 }
 
-// queue hands out groups, best first. What a group breaks hangs on what was taken before it: members that a role has above its minimum are
-// spent by one machine after another, and once a gang is broken its other machines break nothing more.
+// queue hands out groups, best first. A group's breakage depends on what was taken before it: members that a role has
+// above its minimum are spent by one machine after another, and once a gang is broken its other machines break nothing
+// more.
 type queue struct {
 	groups []*group
 	at     map[*group]int

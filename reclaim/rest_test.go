@@ -47,7 +47,7 @@ func TestAMachineThatRestsIsNotOffered(t *testing.T) {
 	if names(take) != "m01:Node " {
 		t.Errorf("lent %q: the rest of m01 is over, that of m00 is not", names(take))
 	}
-	if len(pinned) != 1 || pinned[0].Node != "m00" || !strings.Contains(pinned[0].By.Text(), "rests until 2026-03-02T18:01:00Z: loans of it that were turned back, one after another: 3") {
+	if len(pinned) != 1 || pinned[0].Node != "m00" || !strings.Contains(pinned[0].By.Text(), "not lent again until 2026-03-02T18:01:00Z: 3 cancelled or early-recalled loans in a row") {
 		t.Errorf("m00 stays because it rests: %+v", pinned)
 	}
 }

@@ -100,8 +100,8 @@ func (h *hosts) crowds(n fleet.NodeID) bool {
 	return h.most > 0 && h.mayStay-min(h.on[n], h.most) < h.stay
 }
 
-func (v *fleetView) leave(n *fleet.Node, leavers map[fleet.ServiceID]int) {
-	for svc := range leavers { // before it leaves, or what is reckoned now would leave it out twice
+func (v *fleetView) leave(n *fleet.Node, victims map[fleet.ServiceID]int) {
+	for svc := range victims { // before it leaves, or what is computed now would leave it out twice
 		h := v.hosts(svc)
 		h.mayStay -= min(h.on[n.ID], h.most)
 	}

@@ -22,8 +22,8 @@ type Ask struct {
 	Why      reason.Reason
 }
 
-// Helps reports whether room has anything of what is short. Every machine has CPU and memory; for want of GPUs alone, one that has none is of
-// no use.
+// Helps reports whether room has anything of what is short. Every machine has CPU and memory; without GPUs alone, one
+// that has none is of no use.
 func Helps(room, short fleet.Resources) bool { return room.GPU > 0 || moreThanGPUs(short) }
 
 // moreThanGPUs reports whether more than GPUs are short.

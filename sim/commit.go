@@ -236,7 +236,7 @@ func (c *controller) setSize(a *planner.Scale) {
 	s := &c.w.services[c.index[a.Service]]
 	if a.To < a.From {
 		for _, id := range s.pods {
-			if p := &c.w.pods[id]; p.cost != 0 && !slices.ContainsFunc(a.Leavers, func(l planner.PodRef) bool { return l.ID == p.uid }) {
+			if p := &c.w.pods[id]; p.cost != 0 && !slices.ContainsFunc(a.Victims, func(l planner.PodRef) bool { return l.ID == p.uid }) {
 				p.cost = 0
 			}
 		}

@@ -161,7 +161,7 @@ func (c *controller) options() loop.Options {
 
 // project is the controller's forecast while faults are about: one of them makes it wrong.
 func (c *controller) project(p portrait.Portrait, now time.Time, o forecast.Options) forecast.Tide {
-	c.eased[c.index[p.Service]] = p.Hold.Eased
+	c.eased[c.index[p.Service]] = p.Doubt.Eased
 	t := forecast.Project(p, now, o)
 	if f := c.w.on(scenario.ForecastWrong); f != nil {
 		for i := range t.Paths {

@@ -34,7 +34,7 @@ func drawFreeze(b *scenario.Built, last time.Duration) []scenario.Fault {
 func (l *leadership) Report(ctx context.Context, r *loop.Report) error {
 	for i := range l.pools {
 		if l.lost == nil {
-			l.pools[i].ToldFrozen = r.Snapshot.Frozen != ""
+			l.pools[i].SeenFrozen = r.Snapshot.Frozen != ""
 		}
 	}
 	if l.w.reporter == nil {

@@ -95,7 +95,7 @@ func TestTheStatusTellsOfAFreeze(t *testing.T) {
 		if err := l.Report(t.Context(), &loop.Report{Snapshot: s}); err != nil {
 			t.Fatal(err)
 		}
-		return (&fleet.Snapshot{Pools: c.pools}).ToldFrozen()
+		return (&fleet.Snapshot{Pools: c.pools}).SeenFrozen()
 	}
 	if report(&leadership{controller: c, lost: &lastPlan{}}) {
 		t.Error("a leader without a lease wrote the status")

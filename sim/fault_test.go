@@ -288,12 +288,12 @@ func takeTwo(c *controller, charged int) {
 	l.Node, l.NodeName, l.Phase = w.facts[n].ID, w.facts[n].Name, fleet.Emptying
 	a := planner.Scale{Service: s.id, From: s.desired, To: s.desired - 2, Charges: []planner.Charge{{Pool: onlinePool, Pods: charged}}}
 	for _, id := range s.pods {
-		if p := &w.pods[id]; p.node == n && len(a.Leavers) < 2 {
-			a.Leavers = append(a.Leavers, planner.PodRef{ID: p.uid})
+		if p := &w.pods[id]; p.node == n && len(a.Victims) < 2 {
+			a.Victims = append(a.Victims, planner.PodRef{ID: p.uid})
 		}
 	}
 	charge(c, (&fleet.Service{ID: s.id}).Owner(), a.Charges[0])
-	for _, l := range a.Leavers {
+	for _, l := range a.Victims {
 		id, _ := w.find(l.ID)
 		c.commitPod(id, &protocol.Write{Change: protocol.Steer{At: a.To}})
 	}

@@ -26,7 +26,7 @@ func (v *verdict) gain(with []Block) float64 {
 }
 
 // try reads a lesson with kin that know all but its held values. It returns nil where they had nothing to say.
-func (k *Kin) try(s Lesson, held int) *verdict {
+func (k *Groups) try(s Lesson, held int) *verdict {
 	st := NewState(k.Step)
 	l := st.Open(nil, s.First, nil, len(s.Values))
 	l.Ask(k, s.First+int64(len(s.Values)-held))
@@ -57,7 +57,7 @@ func (k *Kin) try(s Lesson, held int) *verdict {
 }
 
 // weigh gives each group the mean errors of its series, and silences those whose kin gain nothing for half of them.
-func (k *Kin) weigh(all []*verdict) {
+func (k *Groups) weigh(all []*verdict) {
 	of := make([][]*verdict, len(k.Groups))
 	for _, v := range all {
 		of[v.group] = append(of[v.group], v)

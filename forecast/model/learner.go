@@ -12,7 +12,7 @@ type Learner struct {
 	log, raw *smoother
 	base     int // index of the first value that the smoothings have seen
 	// group is what the kin know, nil while there are none; they speak from origin kinFrom on.
-	kin     *Kin
+	kin     *Groups
 	group   *Group
 	window  [][]float64 // the kin's map of the last week to the next two days
 	kinFrom int
@@ -38,7 +38,7 @@ func (s *State) Open(room *Room, first int64, newest []float64, more int) *Learn
 
 // Ask lets kin of the same step speak for targets whose origin has grid index from or a later one: those are not among what the kin have
 // learned from. nil changes nothing.
-func (l *Learner) Ask(kin *Kin, from int64) {
+func (l *Learner) Ask(kin *Groups, from int64) {
 	if kin == nil || kin.Step != l.Step {
 		return
 	}

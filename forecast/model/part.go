@@ -1,7 +1,7 @@
 package model
 
 // part parts series, whose traits over their widths are given, into groups, for everything and once more for the regressions on plain values.
-func (k *Kin) part(points [][nTrait]float64, c Cycle) {
+func (k *Groups) part(points [][nTrait]float64, c Cycle) {
 	for _, centre := range cluster(points, groups(len(points))) {
 		k.Groups = append(k.Groups, Group{Centre: centre})
 	}
@@ -13,7 +13,7 @@ func (k *Kin) part(points [][nTrait]float64, c Cycle) {
 }
 
 // likeThose parts by the groups of other kin.
-func (k *Kin) likeThose(o *Kin) {
+func (k *Groups) likeThose(o *Groups) {
 	for i := range o.Groups {
 		k.Groups = append(k.Groups, Group{Centre: o.Groups[i].Centre})
 	}
@@ -23,7 +23,7 @@ func (k *Kin) likeThose(o *Kin) {
 }
 
 // adopt takes over what was judged of kin of the same groups.
-func (k *Kin) adopt(judged *Kin) {
+func (k *Groups) adopt(judged *Groups) {
 	for i := range k.Groups {
 		if g := &judged.Groups[i]; g.speaks() {
 			k.Groups[i].Errors = g.Errors

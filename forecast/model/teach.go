@@ -26,7 +26,7 @@ type Each func(n int, f func(i int))
 // Teach learns kin from lessons. early has not seen the last values of each, as many as held: what it says of them judges what kin are worth and
 // how members are weighed where they speak, in both, which therefore have the same groups. A group whose kin say nothing that its series do not
 // know themselves stays silent. Both are nil where no series is long enough.
-func Teach(step time.Duration, lessons []Lesson, held int, each Each) (early, final *Kin) {
+func Teach(step time.Duration, lessons []Lesson, held int, each Each) (early, final *Groups) {
 	short := make([]Lesson, len(lessons))
 	for i, s := range lessons {
 		short[i] = Lesson{First: s.First, Values: s.Values[:max(0, len(s.Values)-held)]}
@@ -43,7 +43,7 @@ func Teach(step time.Duration, lessons []Lesson, held int, each Each) (early, fi
 
 // learnKin learns what the series have in common: by groups of their own, or by those of kin that were judged before, whose silence and weights
 // they take over. It returns nil where no series is long enough.
-func learnKin(step time.Duration, lessons []Lesson, judged *Kin, each Each) *Kin {
+func learnKin(step time.Duration, lessons []Lesson, judged *Groups, each Each) *Groups {
 	all := make([]*Learner, len(lessons))
 	each(len(lessons), func(i int) { all[i] = study(step, lessons[i]) })
 	all = slices.DeleteFunc(all, func(l *Learner) bool { return !l.Typed })
@@ -54,7 +54,7 @@ func learnKin(step time.Duration, lessons []Lesson, judged *Kin, each Each) *Kin
 	for i, l := range all {
 		points[i] = l.Traits
 	}
-	k := &Kin{Step: step, Width: widths(points)}
+	k := &Groups{Step: step, Width: widths(points)}
 	if judged != nil {
 		k.Width = judged.Width
 	}
@@ -98,7 +98,7 @@ func study(step time.Duration, s Lesson) *Learner {
 }
 
 // learnRidges fits the season-aligned regression of each group and block, pulled towards that of all.
-func (k *Kin) learnRidges(all []*Learner, points [][nTrait]float64, each Each) {
+func (k *Groups) learnRidges(all []*Learner, points [][nTrait]float64, each Each) {
 	labels := make([]int, len(all))
 	for i := range all {
 		labels[i] = k.nearest(points[i])

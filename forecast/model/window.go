@@ -33,7 +33,7 @@ func (c Cycle) windowed() bool { return c.Long > 0 && c.Short <= windowShort }
 // learnWindows fits the regression from the last week to the next two days of each group, pulled towards that of all: a linear map of the
 // plain values, which nothing that is learned on many series of one kind beats by much (A. Zeng et al., "Are transformers effective for time
 // series forecasting?", 2023; W. Toner, L. Darlow, arXiv:2403.14587, 2024).
-func (k *Kin) learnWindows(all []*Learner, points [][nTrait]float64, each Each) {
+func (k *Groups) learnWindows(all []*Learner, points [][nTrait]float64, each Each) {
 	if len(k.Partings) == 0 {
 		return
 	}

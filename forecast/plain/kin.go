@@ -9,22 +9,22 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Kin is what many series have taught together, by their steps. The nil Kin knows nothing.
-type Kin struct {
+// Groups are what many series have taught together, by their steps. The nil Groups know nothing.
+type Groups struct {
 	steps []stepKin
 }
 
 // stepKin is what the series of one step have taught: early has not seen their last days, which say what kin are worth.
 type stepKin struct {
 	step         time.Duration
-	early, final *model.Kin
+	early, final *model.Groups
 }
 
 // MostKin is the number of series of one step beyond which more teach little.
 const MostKin = 512
 
 // Teach learns from histories what they have in common. each may call its function for many of them at once.
-func Teach(histories []History, each model.Each) *Kin {
+func Teach(histories []History, each model.Each) *Groups {
 	var steps []time.Duration
 	for i := range histories {
 		if s := histories[i].Step; s > 0 && !slices.Contains(steps, s) {
@@ -32,7 +32,7 @@ func Teach(histories []History, each model.Each) *Kin {
 		}
 	}
 	slices.Sort(steps)
-	k := &Kin{}
+	k := &Groups{}
 	for _, step := range steps {
 		lessons := lessonsOf(histories, step)
 		if len(lessons) < forecast.LeastKin {
@@ -61,7 +61,7 @@ func lessonsOf(histories []History, step time.Duration) []model.Lesson {
 }
 
 // of is what was taught at a step, nil where nothing was.
-func (k *Kin) of(step time.Duration) *stepKin {
+func (k *Groups) of(step time.Duration) *stepKin {
 	if k == nil {
 		return nil
 	}

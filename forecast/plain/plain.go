@@ -20,7 +20,7 @@ type Input struct {
 	Quantiles []float64
 	Options   Options
 	// Kin is what the series taught before, where the histories are not all of them; nil where they are.
-	Kin *Kin
+	Kin *Groups
 }
 
 // Options are what the caller knows next to the histories. The zero value means that nothing is known.

@@ -99,7 +99,7 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 	if leader := a.leads.fencing(stampOn(u)); leader > a.plan.LeaderEpoch {
 		return written{}, stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader, Ours: a.plan.LeaderEpoch})
 	}
-	body, err := adapter.Resize(u, p, j.To, j.Leavers, map[string]string{v1alpha1.AnnotationLeaderEpoch: a.stampFor(u.GetUID())})
+	body, err := adapter.Resize(u, p, j.To, j.Victims, map[string]string{v1alpha1.AnnotationLeaderEpoch: a.stampFor(u.GetUID())})
 	if err != nil {
 		return written{}, fmt.Errorf("resize %s: %w", t.facts.What, err)
 	}

@@ -29,7 +29,7 @@ func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, 
 	switch c := w.Change.(type) {
 	case protocol.Steer:
 		verb = "mark as a victim"
-		notes[corev1.PodDeletionCost], notes[v1alpha1.AnnotationLeavesAt] = strconv.Itoa(protocol.LeaverCost), strconv.Itoa(int(c.At))
+		notes[corev1.PodDeletionCost], notes[v1alpha1.AnnotationLeavesAt] = strconv.Itoa(protocol.VictimCost), strconv.Itoa(int(c.At))
 	case protocol.Unsteer:
 		verb = "take the deletion cost back from"
 		if notes[v1alpha1.AnnotationLeavesAt] = nil; c.Cost {

@@ -164,14 +164,14 @@ func TestApplyMarksVictimsBeforeTheScale(t *testing.T) {
 		case "cart-a":
 			o.SetAnnotations(marked(1))
 		case "cart-c":
-			o.SetAnnotations(map[string]string{corev1.PodDeletionCost: fmt.Sprint(protocol.LeaverCost)})
+			o.SetAnnotations(map[string]string{corev1.PodDeletionCost: fmt.Sprint(protocol.VictimCost)})
 		}
 	}
 	w := newWorld(t, objects...)
 	w.scaleReactor(0, 3)
 	rec := w.recordWrites()
 	a := lowerCart()
-	a.Leavers = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
+	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -187,7 +187,7 @@ func TestApplyMarksVictimsBeforeTheScale(t *testing.T) {
 
 // marked are the annotations of a pod that a scale-in to so many replicas is to take.
 func marked(at int) map[string]string {
-	return map[string]string{corev1.PodDeletionCost: fmt.Sprint(protocol.LeaverCost), v1alpha1.AnnotationLeavesAt: fmt.Sprint(at)}
+	return map[string]string{corev1.PodDeletionCost: fmt.Sprint(protocol.VictimCost), v1alpha1.AnnotationLeavesAt: fmt.Sprint(at)}
 }
 
 // mark is the deletion cost of a pod of the shop, and the size at which it leaves.
@@ -207,7 +207,7 @@ func TestApplyKeepsMarksOfAScaleInThatGoesOn(t *testing.T) {
 	w := newWorld(t, objects...)
 	w.scaleReactor(0, 3)
 	a := lowerCart()
-	a.Leavers = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
+	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -749,7 +749,7 @@ var timesEqual = cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) }
 func steered(s *fleet.Snapshot) planner.Plan {
 	p := s.Service("shop/cart").Pods[1]
 	return planner.Plan{Lowers: []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", By: fleet.ByScale,
-		From: 3, To: 2, Leavers: []planner.PodRef{{Name: p.Name, ID: p.ID}}, Charges: []planner.Charge{{Pool: "web", Pods: 1}}}}}
+		From: 3, To: 2, Victims: []planner.PodRef{{Name: p.Name, ID: p.ID}}, Charges: []planner.Charge{{Pool: "web", Pods: 1}}}}}
 }
 
 func TestApplyScalesInAfterTheLedger(t *testing.T) {

@@ -47,7 +47,7 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		Budget:  facts.Budget(a),
 		Ledger:  facts.Ledger(&a.Status.Disruptions),
 		Version: a.ResourceVersion,
-		ToldFrozen: slices.ContainsFunc(a.Status.Conditions, func(c metav1.Condition) bool {
+		SeenFrozen: slices.ContainsFunc(a.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == v1alpha1.ConditionReady && c.Reason == reasonFrozen
 		}),
 	}}

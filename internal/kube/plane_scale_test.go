@@ -96,7 +96,7 @@ func TestPlaneScale(t *testing.T) {
 	for _, pod := range s.Pods[3:] {
 		victims = append(victims, planner.PodRef{Name: pod.Name, ID: pod.ID})
 	}
-	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 5, To: 3, Version: s.Version, Leavers: victims}
+	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 5, To: 3, Version: s.Version, Victims: victims}
 	p.must(t, planner.Plan{Lowers: []planner.Scale{lower}})
 	if got := p.snapshot(t).Service(svc).Desired.Value; got != 3 {
 		t.Fatalf("the next snapshot says %d replicas", got)

@@ -54,7 +54,7 @@ const (
 
 // addRefusals notes the newest refusal of each owner of pods.
 func (a *assembly) addRefusals() {
-	a.refusals, a.lacking = map[owned]*refusalFacts{}, map[memberRef]*refusalFacts{}
+	a.refusals, a.refusedRoles = map[owned]*refusalFacts{}, map[memberRef]*refusalFacts{}
 	for _, f := range a.c.refusals.all() {
 		a.addRefusal(f)
 	}
@@ -77,10 +77,10 @@ func (a *assembly) refused(owner owned, span time.Duration) *refusalFacts {
 
 // refuseMembers says of members why their pods cannot be made. A pod that was made after the event is the end of it, whatever else of the member is missing.
 func (a *assembly) refuseMembers() {
-	made := make(map[memberRef]time.Time, len(a.lacking))
+	made := make(map[memberRef]time.Time, len(a.refusedRoles))
 	for i := range a.s.Pods {
 		p := &a.s.Pods[i]
-		if ref := (memberRef{p.Job, p.Role}); a.lacking[ref] != nil && p.Created.After(made[ref]) {
+		if ref := (memberRef{p.Job, p.Role}); a.refusedRoles[ref] != nil && p.Created.After(made[ref]) {
 			made[ref] = p.Created
 		}
 	}
@@ -89,7 +89,7 @@ func (a *assembly) refuseMembers() {
 		for k := range j.Members {
 			m := &j.Members[k]
 			ref := memberRef{j.ID, m.Role}
-			if f := a.lacking[ref]; f != nil && m.Active < m.Desired && !made[ref].After(a.at(f.last)) {
+			if f := a.refusedRoles[ref]; f != nil && m.Active < m.Desired && !made[ref].After(a.at(f.last)) {
 				m.PodsRefused = f.text
 			}
 		}

@@ -15,16 +15,16 @@ import (
 func TestReportAnUnconfirmedFall(t *testing.T) {
 	r := newReported(t, shop()...)
 	for i, c := range []struct {
-		hold   portrait.Hold
+		hold   portrait.Doubt
 		reason string
 	}{
-		{portrait.Hold{}, ""},
-		{portrait.Hold{Since: t0.Add(-time.Hour), Top: 100}, "Held"},
-		{portrait.Hold{Since: t0.Add(-3 * time.Hour), Top: 100, Eased: true}, "Eased"},
-		{portrait.Hold{}, ""},
+		{portrait.Doubt{}, ""},
+		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100}, "Held"},
+		{portrait.Doubt{Since: t0.Add(-3 * time.Hour), Top: 100, Eased: true}, "Eased"},
+		{portrait.Doubt{}, ""},
 	} {
 		r.cycle(t, func(rep *loop.Report) {
-			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Hold: c.hold}
+			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Doubt: c.hold}
 		})
 		found := ""
 		if x := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, v1alpha1.ConditionFall); x != nil {
@@ -40,19 +40,19 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 func TestReportAnUnconfirmedRise(t *testing.T) {
 	r := newReported(t, shop()...)
 	for i, c := range []struct {
-		hold    portrait.Hold
+		hold    portrait.Doubt
 		sources []string
 		reason  string
 	}{
-		{portrait.Hold{}, nil, ""},
-		{portrait.Hold{Since: t0.Add(-time.Hour), Top: 100}, nil, ""},
-		{portrait.Hold{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, nil, "NotLearned"},
-		{portrait.Hold{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, []string{"CPU"}, "NotBelieved"},
-		{portrait.Hold{}, []string{"CPU"}, "NotBelieved"},
-		{portrait.Hold{}, nil, ""},
+		{portrait.Doubt{}, nil, ""},
+		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100}, nil, ""},
+		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, nil, "NotLearned"},
+		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, []string{"CPU"}, "NotBelieved"},
+		{portrait.Doubt{}, []string{"CPU"}, "NotBelieved"},
+		{portrait.Doubt{}, nil, ""},
 	} {
 		r.cycle(t, func(rep *loop.Report) {
-			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Hold: c.hold}
+			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Doubt: c.hold}
 			for k := range rep.Plan.Targets {
 				rep.Plan.Targets[k].Unconfirmed = c.sources
 			}

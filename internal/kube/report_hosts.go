@@ -105,7 +105,7 @@ const hostsLag = 90 * time.Second
 func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.jobs.get(n.Namespace, n.Name)
-	if !ok || len(j.Leavers) == 0 || !listed(o, j.Role) {
+	if !ok || len(j.Victims) == 0 || !listed(o, j.Role) {
 		return nil
 	}
 	r := c.rings[o.UID]
@@ -117,7 +117,7 @@ func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 	}
 	now, wait := c.o.Clock.Now(), false
 	r.going = map[string]time.Time{}
-	for _, name := range j.Leavers {
+	for _, name := range j.Victims {
 		if p, ok := c.pods.get(n.Namespace, name); !ok || p.pod.Deleting || p.pod.NoticeLoan != "" {
 			continue
 		}

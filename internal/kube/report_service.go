@@ -359,7 +359,7 @@ func (v *serviceView) forecast(c *conditions) {
 // fall says that the load fell in a way that nothing confirms, and what follows. Once it was judged, the condition goes.
 func (v *serviceView) fall(c *conditions) {
 	const kind = v1alpha1.ConditionFall
-	h := v.r.Portraits[v.svc.ID].Hold
+	h := v.r.Portraits[v.svc.ID].Doubt
 	since := h.Since.UTC().Format("2006-01-02 15:04 UTC")
 	switch {
 	case h.Held():
@@ -376,7 +376,7 @@ func (v *serviceView) fall(c *conditions) {
 // rise says that what is measured is not believed, or not learned yet. The figures change in each cycle and stand in the reason of the size.
 func (v *serviceView) rise(c *conditions) {
 	const kind = v1alpha1.ConditionRise
-	h := v.r.Portraits[v.svc.ID].Hold
+	h := v.r.Portraits[v.svc.ID].Doubt
 	switch {
 	case v.target != nil && len(v.target.Unconfirmed) > 0:
 		c.set(kind, metav1.ConditionTrue, "NotBelieved", "the source measures more than the ready replicas could have served, and they do not bear it out: it scales nothing out, and nothing scales in. "+

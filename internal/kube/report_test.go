@@ -132,7 +132,7 @@ func TestReportVictimsThatStayed(t *testing.T) {
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		for name, passed := range map[string]bool{"cart-a": true, "cart-b": false, "cart-c": true} {
 			u := planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: name}}, Passed: passed,
-				Why: reason.Of(reason.LeaverStayed, name, 3, reason.Reason{})}
+				Why: reason.Of(reason.VictimStayed, name, 3, reason.Reason{})}
 			rep.Plan.Unmarks = append(rep.Plan.Unmarks, u)
 			if name != "cart-c" {
 				rep.Receipt.Results = append(rep.Receipt.Results, loop.Result{Action: "Unmark", Subject: "shop/" + name, Outcome: loop.Done})

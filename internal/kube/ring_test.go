@@ -247,7 +247,7 @@ func TestHostListShrinks(t *testing.T) {
 // shrinking is a plan by which one of ringWorld's members, and one that is not there yet, make room for others.
 func shrinking() planner.Plan {
 	return planner.Plan{Jobs: []planner.JobScale{{Job: "train/bert", Role: "worker", Workload: fleet.Name{Namespace: "train", Name: "bert"}, Kind: "MPIJob", From: 4, To: 2,
-		Leavers: []string{"bert-worker-2", "bert-worker-3"}}}}
+		Victims: []string{"bert-worker-2", "bert-worker-3"}}}}
 }
 
 // TestHostListIsChargedOnce: what waits for the list is written into the ledger when it is done, and not in each cycle until then.

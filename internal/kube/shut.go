@@ -22,7 +22,7 @@ func (a *assembly) shutTainted() {
 	if len(tainted) == 0 {
 		return
 	}
-	homes := planner.Homes(a.s)
+	homes := planner.PoolsOf(a.s)
 	type key struct {
 		pool  fleet.PoolID
 		taint string

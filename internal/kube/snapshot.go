@@ -137,9 +137,9 @@ type assembly struct {
 	updates map[owned]string
 	// tolerations are those of the services' templates.
 	tolerations map[fleet.ServiceID][]rules.Toleration
-	// refusals are the newest ones by the owner of the pods, lacking those of the workloads of members.
-	refusals map[owned]*refusalFacts
-	lacking  map[memberRef]*refusalFacts
+	// refusals are the newest ones by the owner of the pods, refusedRoles those of the workloads of members.
+	refusals     map[owned]*refusalFacts
+	refusedRoles map[memberRef]*refusalFacts
 }
 
 // memberRef points at one member of one job.

@@ -82,7 +82,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
 	if f := cmp.Or(a.refused(owned{carrier.Namespace, carrier.UID}, jobRefusedFor), a.refused(owned{w.Namespace, w.UID}, jobRefusedFor)); f != nil && !w.Finished {
-		a.lacking[memberRef{j.ID, m.Role}] = f
+		a.refusedRoles[memberRef{j.ID, m.Role}] = f
 	}
 	if !w.Finished && m.Sized() && !last.at.IsZero() {
 		if by, at := takenBack(last, w, carrier, p); by != "" {

@@ -701,7 +701,7 @@ func TestFreezeAndLeadership(t *testing.T) {
 	pool := &v1alpha1.CapacityPool{ObjectMeta: objectMeta("CapacityPool", "", "frozen"), Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
 	for reason, want := range map[string]bool{reasonFrozen: true, "Lending": false} {
 		pool.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
-		if got := newPoolFacts(pool).pool.ToldFrozen; got != want {
+		if got := newPoolFacts(pool).pool.SeenFrozen; got != want {
 			t.Errorf("a pool that says %s: told frozen %v", reason, got)
 		}
 	}

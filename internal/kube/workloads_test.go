@@ -420,7 +420,7 @@ func refusalEvent(owner string, at time.Time, text string) *corev1.Event {
 
 // heard is a snapshot in the making that has read some events.
 func heard(events ...*corev1.Event) *assembly {
-	a := &assembly{wall: t0.Add(skew), s: &fleet.Snapshot{At: t0}, c: &Cluster{o: Options{Clock: &virtualClock{t0}}}, refusals: map[owned]*refusalFacts{}, lacking: map[memberRef]*refusalFacts{}}
+	a := &assembly{wall: t0.Add(skew), s: &fleet.Snapshot{At: t0}, c: &Cluster{o: Options{Clock: &virtualClock{t0}}}, refusals: map[owned]*refusalFacts{}, refusedRoles: map[memberRef]*refusalFacts{}}
 	for _, e := range events {
 		a.addRefusal(newRefusalFacts(e))
 	}
@@ -501,7 +501,7 @@ func TestMembersAreRefused(t *testing.T) {
 	} {
 		a := heard(refusalEvent("x", ago(2), `Error creating: pods "w-1" is forbidden: exceeded quota: team`))
 		a.s.Jobs = []fleet.Job{{ID: "train/bert", Members: []fleet.Member{{Role: "worker", Desired: 3, Active: c.active}}}}
-		a.lacking[memberRef{"train/bert", "worker"}] = a.refused(owned{"train", "x"}, jobRefusedFor)
+		a.refusedRoles[memberRef{"train/bert", "worker"}] = a.refused(owned{"train", "x"}, jobRefusedFor)
 		for _, at := range c.made {
 			a.s.Pods = append(a.s.Pods, fleet.Pod{Job: "train/bert", Role: "worker", Created: at})
 		}

@@ -88,7 +88,7 @@ func same(t *testing.T, a, b []string, n int) {
 	}
 }
 
-// Equal facts give equal bytes: two runs of one world cannot be told apart.
+// Equal facts give equal bytes: two runs of one world cannot be distinguished.
 func TestDeterministic(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -235,8 +235,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc) / 1e6
 }
 
-// turns are the wall times of cycles, and the processor time of all of them: on a machine that does other work too, only that tells what
-// a cycle costs.
+// turns are the wall times of cycles, and the processor time of all of them: on a machine that does other work too,
+// only that shows what a cycle costs.
 type turns struct {
 	took []time.Duration
 	cpu  time.Duration
@@ -271,10 +271,10 @@ func (t *turns) report(b *testing.B) {
 	b.ReportMetric(t.cpu.Seconds()*1000/float64(len(t.took)), "cpu-ms")
 }
 
-// BenchmarkCycle measures the loop on 2,000 services with 14 days of history at 5 minutes, 10,000 machines and 26,000 pods from an
-// in-memory snapshot: the first cycle, which learns 14 days of every service and replays a week of each; a cycle that plans; and one that
-// reads history and makes every tide anew as well, as each twentieth does. Heaps are after a collection: the fleet as it is given, and
-// what the loop keeps.
+// BenchmarkCycle measures the loop on 2,000 services with 14 days of history at 5 minutes, 10,000 machines and 26,000
+// pods from an in-memory snapshot: the first cycle, which learns 14 days of every service and replays a week of each; a
+// cycle that plans; and one that reads history and makes every tide again as well, as each twentieth does. Heaps are
+// after a collection: the fleet as it is given, and what the loop keeps.
 func BenchmarkCycle(b *testing.B) {
 	f := newBenchFleet()
 	f.at(benchStart)

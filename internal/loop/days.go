@@ -30,10 +30,12 @@ const (
 	// daysFirst is the history that a calendar is first learned from, where the source keeps so much: a year, and the weeks that its first
 	// days are measured by. Afterwards daysAgain is enough: the weeks on both sides of a day, and those that the noise is taken from.
 	daysFirst, daysAgain = 400 * day, 98 * day
-	// daysSettled is when what was learned is made anew though no day went by: the weeks after a day say as much of it as those before.
+	// daysSettled is when what was learned is made again though no day passed: the weeks after a day say as much of it
+	// as those before.
 	daysSettled = 2 * week
-	// daysAtOnce bounds the history that one reading takes to it, summed over its services: twice that of the summaries made anew. Each five
-	// minutes one service reads its first year, or six what a holiday left: 1,000 take three days and a half for that, and half a day for this.
+	// daysAtOnce bounds the history that one reading takes to it, summed over its services: twice that of the summaries
+	// made again. Each five minutes one service reads its first year, or six what a holiday left: 1,000 take three days
+	// and a half for that, and half a day for this.
 	daysAtOnce = 2 * 20 * 15 * day
 )
 
@@ -43,7 +45,7 @@ type calendarDays struct {
 	all  []calendar.Day
 }
 
-// kinOf tells calendars apart by what they name: services of one such calendar are kin, whenever their own days fall.
+// kinOf distinguishes calendars by what they name: services of one such calendar are kin, whenever their own days fall.
 func kinOf(c *fleet.Calendar) string {
 	var names []string
 	for _, d := range c.Days {
@@ -53,7 +55,7 @@ func kinOf(c *fleet.Calendar) string {
 	return zoneOf(c).String() + "|" + strings.Join(c.Regions, ",") + "|" + strings.Join(slices.Compact(names), "|")
 }
 
-// datesOf tells calendars apart by their days.
+// datesOf distinguishes calendars by their days.
 func datesOf(c *fleet.Calendar) string {
 	key := kinOf(c)
 	for _, d := range c.Days {
@@ -104,7 +106,7 @@ func between(days []calendar.Day, from, to time.Time) []calendar.Day {
 }
 
 // dueDays is how much history is to be read of a service, or 0: all there is for a calendar that is new, some weeks where one of its days
-// went by, or settled, since it was last learned.
+// passed, or settled, since it was last learned.
 func (l *Loop) dueDays(svc *fleet.Service, now time.Time) time.Duration {
 	if svc.Calendar.Empty() {
 		return 0

@@ -14,7 +14,7 @@ import (
 // paydays name a day that was three days before noon.
 var paydays = fleet.Calendar{Days: []fleet.NamedDay{{Name: "Payday", Month: noon.AddDate(0, 0, -3).Month(), Day: noon.AddDate(0, 0, -3).Day(), Length: 1}}}
 
-func TestCalendarsAreToldApart(t *testing.T) {
+func TestCalendarsAreDistinguished(t *testing.T) {
 	moved := fleet.Calendar{Days: []fleet.NamedDay{{Name: "Payday", Month: time.May, Day: 1, Length: 1}}}
 	if kinOf(&paydays) != kinOf(&moved) || datesOf(&paydays) == datesOf(&moved) {
 		t.Error("a day that moved has kin as before, and other dates")
@@ -25,7 +25,8 @@ func TestCalendarsAreToldApart(t *testing.T) {
 	}
 }
 
-// What a calendar did is learned from a year at first, again when one of its days is over, and when two weeks have settled it.
+// A calendar's effect is learned from a year at first, again when one of its days is over, and when two weeks have
+// settled it.
 func TestDaysAreDue(t *testing.T) {
 	l := New(Ports{}, DefaultOptions())
 	made := func(before time.Duration) Days {

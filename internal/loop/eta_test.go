@@ -12,14 +12,14 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// trial is one job that waited: what it was told first, and when it began.
+// trial is one job that waited: its first estimate, and when it began.
 type trial struct {
 	members     int32
 	asked, when time.Time
 	eta         planner.ETA
 }
 
-// hopeful gives the world one gang after the other, of sizes that only an ebb can hold, and remembers what each was told.
+// hopeful gives the world one gang after the other, of sizes that only an ebb can hold, and remembers each estimate.
 type hopeful struct {
 	w     *looptest.World
 	sizes []int32
@@ -57,7 +57,8 @@ func (h *hopeful) look(s *fleet.Snapshot) {
 	s.Jobs[0].Members = []fleet.Member{*mem}
 }
 
-// Over days of tides, jobs begin within the band that they were told first about as often as it says, on fleets of either unit.
+// Over days of tides, jobs begin within the band of their first estimate about as often as it says, on fleets of either
+// unit.
 func TestETABandHolds(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -96,7 +97,7 @@ func TestETABandHolds(t *testing.T) {
 	}
 }
 
-// judge compares what the jobs were told with when they began.
+// judge compares the jobs' estimates with their starts.
 func (h *hopeful) judge(t *testing.T) {
 	t.Helper()
 	within, foretold := 0, 0

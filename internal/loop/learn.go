@@ -20,8 +20,8 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// learn folds new history into the portraits and projects the tides anew, once every Learn. While history cannot be read it is tried again
-// in each cycle, and the tides go on being made from what is known: they grow old, and say so.
+// learn folds new history into the portraits and projects the tides again, once every Learn. While history cannot be
+// read it is tried again in each cycle, and the tides go on being made from what is known: they grow old, and say so.
 func (l *Loop) learn(ctx context.Context, s *fleet.Snapshot) error {
 	l.forget(s)
 	if s.At.Sub(l.learned) < l.o.Learn && !l.hasNew(s) {
@@ -63,8 +63,8 @@ const lateSteps = 6
 //   - those without a portrait, or whose portrait was older than the backfill when the process started, or of which the source knows more than was learned, from
 //     the whole backfill.
 //
-// What was read already is read again only as far back as samples may be late. Otherwise a service that exports nothing would make each
-// reading longer than the one before.
+// Samples that were read already are read again only as far back as samples may be late. Otherwise a service that
+// exports nothing would make each reading longer than the one before.
 func (l *Loop) readings(s *fleet.Snapshot) []reading {
 	followed, silent := reading{from: s.At}, reading{from: s.At}
 	young := reading{from: s.At.Add(-l.o.Backfill), young: true}
@@ -83,8 +83,8 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 			continue
 		}
 		from := p.End
-		// What is in quarantine is read again, as it is folded or dropped only once the fall was judged.
-		if again := known.read.Add(late); again.After(from) && !p.Hold.Quarantined() {
+		// Samples in quarantine are read again, as they are folded or dropped only once the fall was judged.
+		if again := known.read.Add(late); again.After(from) && !p.Doubt.Quarantined() {
 			from = again
 		}
 		if p.End.Before(newest.Add(late)) {
@@ -203,10 +203,10 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	})
 	for i := range folded {
 		id := todo[i].id
-		doubted := l.portraits[id].Hold.Quarantined() || folded[i].Hold.Quarantined()
+		doubted := l.portraits[id].Doubt.Quarantined() || folded[i].Doubt.Quarantined()
 		l.portraits[id] = folded[i]
 		l.folded(id, doubted, to)
-		if !folded[i].Hold.Quarantined() {
+		if !folded[i].Doubt.Quarantined() {
 			l.progressOf(id).started = to
 		}
 	}
@@ -233,7 +233,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	return nil
 }
 
-// project makes every tide anew.
+// project makes every tide again.
 func (l *Loop) project(s *fleet.Snapshot) {
 	calendars := l.calendarsOf(s.Services, s.At)
 	o, project := l.o.Forecast, forecast.Project
@@ -246,7 +246,7 @@ func (l *Loop) project(s *fleet.Snapshot) {
 		id := s.Services[i].ID
 		o := o
 		o.Room = room
-		// Festivals are lifted where replicas are reckoned (hpa), where floors and bounds are known too.
+		// Festivals are lifted where replicas are computed (hpa), where floors and bounds are known too.
 		t := l.lift(id, project(l.portraits[id], s.At, o), calendars[id])
 		tides[i] = t.AtMoments(l.portraits[id].Ripple.Deviation())
 	})
@@ -282,7 +282,8 @@ func (l *Loop) record(ctx context.Context, s *fleet.Snapshot, plan *planner.Plan
 			fresh[plan.Targets[i].Service] = []hpa.Decision{d}
 		}
 	}
-	// The journal is told even when the decisions were not taken: what it holds back until the store answers is not lost.
+	// The journal gets the record even when the decisions were not taken: what it holds back until the store answers is
+	// not lost.
 	err := errors.Join(l.p.Memory.SaveDecisions(ctx, fresh),
 		l.p.Journal.Append(ctx, &Record{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, InputDigest: digest(s),
 			Plan: plan, Receipt: receipt, Took: t.laps()}))

@@ -41,7 +41,7 @@ func TestReadings(t *testing.T) {
 		t.Errorf("history was read in %d cycles of two hours, want one each 5 minutes", n)
 	}
 
-	// An outage of the source: afterwards one reading covers it for all, and nothing is learned anew.
+	// An outage of the source: afterwards one reading covers it for all, and nothing is learned again.
 	down := w.Now()
 	w.HistoryErr = looptest.ErrDown
 	goOn(t, w, l, 1, time.Hour)
@@ -57,8 +57,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// What the source knows of a service late is read whole, wherever it was when the first look found nothing: at a first sample after an hour, after a night, and of a
-// service of which the source gave no answer while it answered for others.
+// Late data of a service is read whole, wherever it was when the first look found nothing: at a first sample after an
+// hour, after a night, and of a service of which the source gave no answer while it answered for others.
 func TestFirstSamplesComeLate(t *testing.T) {
 	t.Parallel()
 	const late = "shop/svc-001"
@@ -168,7 +168,8 @@ func TestHistoryThatComesBackIsReadBack(t *testing.T) {
 	}
 }
 
-// A service that appears is learned in the cycle that sees it first, and told what Auto would have been; one that goes is forgotten.
+// A service that appears is learned in the cycle that sees it first, and its status says what Auto would have been; one
+// that goes is forgotten.
 func TestServicesComeAndGo(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -181,9 +182,9 @@ func TestServicesComeAndGo(t *testing.T) {
 	if r := w.Reads[len(w.Reads)-1]; r.Services != 1 || w.Now().Sub(r.From) < 14*24*time.Hour {
 		t.Errorf("the new service was not read at once and alone: %+v", r)
 	}
-	told := w.Reports[len(w.Reports)-1]
-	if s, ok := told.Summaries["shop/svc-002"]; !ok || s.CoreHours <= 0 {
-		t.Errorf("the new service has no summary: %+v", told.Summaries)
+	report := w.Reports[len(w.Reports)-1]
+	if s, ok := report.Summaries["shop/svc-002"]; !ok || s.CoreHours <= 0 {
+		t.Errorf("the new service has no summary: %+v", report.Summaries)
 	}
 	w.DropService("shop/svc-000")
 	goOn(t, w, l, 1, time.Hour)
@@ -192,13 +193,13 @@ func TestServicesComeAndGo(t *testing.T) {
 	}
 }
 
-// What Auto would have been is told over restarts, and as soon as there are eight days to tell it from.
+// The summary of Auto survives restarts, and appears as soon as there are eight days of history.
 func TestSummariesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	o := smallWorld()
 	o.History = 8*24*time.Hour - 30*time.Minute
 	w := looptest.New(o)
-	told := func() loop.Summary { return w.Reports[len(w.Reports)-1].Summaries["shop/svc-000"] }
+	summary := func() loop.Summary { return w.Reports[len(w.Reports)-1].Summaries["shop/svc-000"] }
 	whole := func() (n int) {
 		for _, r := range w.Reads {
 			if r.At.Sub(r.From) > 7*24*time.Hour {
@@ -208,21 +209,21 @@ func TestSummariesOutliveTheProcess(t *testing.T) {
 		return n
 	}
 	run(t, w, 1, 20*time.Minute)
-	if s := told(); s.Verdict != "needs eight days of history" || whole() != 1 {
+	if s := summary(); s.Verdict != "needs eight days of history" || whole() != 1 {
 		t.Fatalf("half an hour short of eight days: %+v, from %d readings", s, whole())
 	}
 	run(t, w, 2, time.Hour)
-	s := told()
+	s := summary()
 	if s.CoreHours <= 0 || whole() != 2 {
 		t.Fatalf("with eight days and a restart: %+v, from %d readings of the whole history", s, whole())
 	}
 	run(t, w, 3, 6*time.Minute)
-	if again := told(); again != s || whole() != 2 {
+	if again := summary(); again != s || whole() != 2 {
 		t.Errorf("after another restart %+v, want the same without another reading: %+v", again, s)
 	}
 	w.Summaries = nil
 	run(t, w, 4, 6*time.Minute)
-	if again := told(); again.CoreHours <= 0 || whole() != 3 {
+	if again := summary(); again.CoreHours <= 0 || whole() != 3 {
 		t.Errorf("portraits without summaries, as an older version stored them: %+v", again)
 	}
 }

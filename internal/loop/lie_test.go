@@ -29,15 +29,17 @@ func onlyOf(signal portrait.Signal, l liar) liar {
 	}
 }
 
-// After a source has lied for a quarter of an hour, nothing of it is left a quarter of an hour later, or three of them where the lie is what a crowd is: neither in the replicas nor in what the portrait
-// learned beside the load. Told says that what stands before the source lied, so that history is true afterwards; else what it scraped lied, and stays.
+// After a source has lied for a quarter of an hour, nothing of it is left a quarter of an hour later, or three of them
+// where the lie is what a crowd is: neither in the replicas nor in what the portrait learned next to the load. Told
+// says that what stands before the source lied, so that history is true afterwards; else what it scraped lied, and
+// stays.
 func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 	long(t)
 	t.Parallel()
 	world := func(requests float64) looptest.Options {
 		o := looptest.Default()
 		o.Services, o.Online, o.History, o.Requests = 2, 4, 9*24*time.Hour, requests
-		o.Start = o.Start.Add(17*time.Hour + 45*time.Minute) // the lie is told at the top of the day, where what is to come holds no replicas
+		o.Start = o.Start.Add(17*time.Hour + 45*time.Minute) // the lie begins at the top of the day, where what is to come holds no replicas
 		return o
 	}
 	o := world(0)
@@ -54,17 +56,17 @@ func TestAQuarterOfAnHourOfLiesLeavesNothing(t *testing.T) {
 		"CPU x100":       onlyOf(portrait.CPU, times(100)),
 		"CPU x0.01":      onlyOf(portrait.CPU, times(0.01)),
 	} {
-		for _, told := range []bool{true, false} {
+		for _, bySource := range []bool{true, false} {
 			for requests, honest := range honest {
 				if requests == 0 && strings.Contains(name, " ") {
 					continue // of two signals one lies
 				}
-				t.Run(fmt.Sprintf("%s, told %v, requests %g", name, told, requests), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, by source %v, requests %g", name, bySource, requests), func(t *testing.T) {
 					t.Parallel()
 					o := world(requests)
 					o.Lie = func(now, at time.Time, s portrait.Signal, y float64) (float64, bool) {
 						when := at
-						if told {
+						if bySource {
 							when = now
 						}
 						if when.Before(from) || !when.Before(to) {

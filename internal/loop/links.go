@@ -18,8 +18,8 @@ type linkMemory struct {
 	of map[fleet.ServiceID]string
 }
 
-// give tells a plan how the members of link groups follow each other.
-func (m *linkMemory) give(in *planner.Input) {
+// fill gives a plan how the members of link groups follow each other.
+func (m *linkMemory) fill(in *planner.Input) {
 	s := in.Snapshot
 	of := map[fleet.ServiceID]string{}
 	changed := false

@@ -59,7 +59,8 @@ type Ports struct {
 	Clock    Clock
 	Metrics  *Metrics
 	Log      *slog.Logger
-	// Alive is called whenever the loop passed a step, by several goroutines at once; nil where nobody asks whether it is stuck.
+	// Alive is called whenever the loop passed a step, by several goroutines at once; nil where no probe asks whether
+	// it is stuck.
 	Alive func()
 }
 
@@ -73,9 +74,10 @@ type Loop struct {
 	revision fleet.Revision
 	// deadline is the first one that the last cycle saw or announced; zero where there is none.
 	deadline time.Time
-	// frozen says that the last cycle was frozen, told that the pools' status said so in it, thawed when the last freeze was seen to be over.
-	frozen, told bool
-	thawed       time.Time
+	// frozen says that the last cycle was frozen, seenFrozen that pool status shows the freeze, thawed when the last freeze
+	// was seen to be over.
+	frozen, seenFrozen bool
+	thawed             time.Time
 	// learned is when history was last read, projected when the tides were last made, saved when both were last stored.
 	learned, projected, saved time.Time
 
@@ -93,7 +95,7 @@ type Loop struct {
 	begun     []planner.Begun
 	paces     paceWatch
 	gangs     map[fleet.JobID]fleet.Gang
-	waits     waits
+	waits     jobWaits
 	links     linkMemory
 	shares    quota.Memo
 	kinTaught taught
@@ -126,7 +128,7 @@ func New(p Ports, o Options) *Loop {
 	if p.Alive == nil {
 		p.Alive = func() {}
 	}
-	// A plan that is to hold until the next one must not reckon with an earlier one.
+	// A plan that is to hold until the next one must not compute with an earlier one.
 	o.Planner.Interval = max(o.Planner.Interval, o.React)
 	return &Loop{p: p, o: o,
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
@@ -147,7 +149,7 @@ func (l *Loop) progressOf(id fleet.ServiceID) *progress {
 
 // Run turns the loop under a leader's context until it ends. epoch fences every write.
 func (l *Loop) Run(ctx context.Context, epoch int64) error {
-	l.told = l.told && epoch == l.epoch
+	l.seenFrozen = l.seenFrozen && epoch == l.epoch
 	l.epoch, l.watched = epoch, l.p.Clock.Now()
 	l.remember(ctx)
 	for ctx.Err() == nil {
@@ -171,11 +173,11 @@ func (l *Loop) Run(ctx context.Context, epoch int64) error {
 // thaw is when the last freeze was seen to be over. One that only another leader saw stands in the status of the pools, if that leader did not
 // come to say that it is over.
 func (l *Loop) thaw(s *fleet.Snapshot) time.Time {
-	told := s.ToldFrozen()
-	if s.Frozen == "" && (l.frozen || told && !l.told) {
+	seen := s.SeenFrozen()
+	if s.Frozen == "" && (l.frozen || seen && !l.seenFrozen) {
 		l.thawed = s.At
 	}
-	l.frozen, l.told = s.Frozen != "", told
+	l.frozen, l.seenFrozen = s.Frozen != "", seen
 	return l.thawed
 }
 
@@ -233,7 +235,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	live, err := l.p.History.Live(ctx, s.Services, s.At)
 	historyErr = errors.Join(historyErr, err)
 	l.believe(s, live)
-	l.catch(live)
+	l.addSamples(live)
 	t.lap("live")
 	// The samples of the cycle to come are as of this one too, so they are read while it plans, acts and reports.
 	problems := l.queryProblems()
@@ -243,13 +245,13 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
 		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner}
 	l.waits.ahead(&in)
-	l.links.give(&in)
+	l.links.fill(&in)
 	plan := planner.Make(in)
 	t.lap("plan")
 
 	receipt, applyErr := l.p.Actuator.Apply(ctx, &plan)
 	t.lap("act")
-	l.keep(s.At, &plan, &receipt)
+	l.keepForNext(s.At, &plan, &receipt)
 	l.deadline = Deadline(standing(s, &plan), s.Pools)
 
 	storeErr := l.record(ctx, s, &plan, &receipt, t)
@@ -264,7 +266,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("report")
 	historyErr = errors.Join(historyErr, <-fetched)
 	t.lap("prefetch")
-	l.tell(s, &plan, &receipt, t, historyErr, storeErr)
+	l.report(s, &plan, &receipt, t, historyErr, storeErr)
 	return receipt.Count(Done) > 0, applyErr
 }
 
@@ -275,8 +277,8 @@ func (l *Loop) queryProblems() map[fleet.ServiceID]DataProblem {
 	return nil
 }
 
-// keep carries into the next cycle what this one decided.
-func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
+// keepForNext carries into the next cycle what this one decided.
+func (l *Loop) keepForNext(now time.Time, plan *planner.Plan, receipt *Receipt) {
 	for i := range plan.Targets {
 		t := &plan.Targets[i]
 		if t.Decision.At.IsZero() {
@@ -288,7 +290,7 @@ func (l *Loop) keep(now time.Time, plan *planner.Plan, receipt *Receipt) {
 		}
 		l.decisions[t.Service] = ds
 	}
-	l.waits.keep(plan, l.p.Metrics)
+	l.waits.judge(plan, l.p.Metrics)
 	clear(l.gangs)
 	for i := range plan.Gangs {
 		l.gangs[plan.Gangs[i].Job] = plan.Gangs[i].Gang
@@ -321,8 +323,8 @@ func (l *Loop) storeNote() string {
 	return ""
 }
 
-// tell logs one line per cycle that did something and sets the metrics.
-func (l *Loop) tell(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *timer, historyErr, storeErr error) {
+// report logs one line per cycle that did something and sets the metrics.
+func (l *Loop) report(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t *timer, historyErr, storeErr error) {
 	done, stale, failed := receipt.Count(Done), receipt.Count(Stale), receipt.Count(Failed)
 	level := slog.LevelDebug
 	if done+stale+failed > 0 || historyErr != nil || storeErr != nil {

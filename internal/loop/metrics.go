@@ -111,7 +111,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		append(service, "state")...)
 	m.contested = b.gauge("service_contested", "1 while a service is not scaled, since another writer keeps taking spec.replicas of its target back.", service...)
 	m.load = b.gauge("forecast_load", "The tide's load (requests per second, or cores) at a lead from now.", append(service, "quantile", "lead")...)
-	m.lift = b.gauge("calendar_lift_ratio", "What the days of a service's calendar multiply its forecast by now: 1 on ordinary days.", service...)
+	m.lift = b.gauge("calendar_lift_ratio", "Factor of calendar days on a service's forecast now: 1 on ordinary days.", service...)
 	m.miss = b.gauge("forecast_miss_ratio", "Usual distance of the load from the median forecast at a horizon, over a day's mean load.", append(service, "horizon")...)
 	m.coverage = b.gauge("forecast_coverage_ratio", "Share of the loads at or below the 0.9 quantile that was forecast at a horizon: nominally 0.9.",
 		append(service, "horizon")...)
@@ -122,9 +122,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		"CPU that a pool's services are forecast to need at a lead, summed over the services' own quantiles.", "pool", "quantile", "lead")
 	m.shut = b.gauge("pool_shut_machines", "Machines of a pool on which no online pod may land, by what keeps it off (Taint, Cordon, Deletion, Kubelet). They are no room.", "pool", "by")
 	m.unfilled = b.gauge("pool_unfilled_ratio",
-		"What the machines of a pool must hold beyond what its services request, over that: pods of their sizes leave a part of each machine.", "pool")
+		"Room that the machines of a pool must hold beyond the requests of its services, over those requests: pods of their sizes leave a part of each machine.", "pool")
 	m.nodes = b.gauge("pool_nodes", "Machines of a pool.", "pool")
-	m.poolWatermark = b.gauge("pool_watermark_ratio", "The watermarks of an online pool: machines are lent above high, and called home below low.", "pool", "watermark")
+	m.poolWatermark = b.gauge("pool_watermark_ratio", "The watermarks of an online pool: machines are lent above high, and recalled below low.", "pool", "watermark")
 	m.loans = b.gauge("loans", "Loans by lending pool, kind of parcel and phase.", "pool", "kind", "phase")
 	m.overdue = b.gauge("recalls_overdue", "Recalled parcels that are not home by the due time of their first notice.", "pool")
 	m.overrun = b.gauge("loans_overrun", "Machines of offline pools that online keeps beyond their due time, by lending pool.", "pool")
@@ -282,7 +282,7 @@ func (m *Metrics) demands(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 // median.
 func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portraits map[fleet.ServiceID]portrait.Portrait,
 	tides map[fleet.ServiceID]forecast.Tide) {
-	home := planner.Homes(s)
+	home := planner.PoolsOf(s)
 	type sum struct {
 		cores float64
 		known bool
@@ -300,12 +300,12 @@ func (m *Metrics) services(p *page, s *fleet.Snapshot, plan *planner.Plan, portr
 			p.set(m.fresh, bit(len(target.LiveMissing()) == 0), n.Namespace, n.Name)
 		}
 		p.set(m.quality, portraits[svc.ID].Quality.Score, n.Namespace, n.Name)
-		if h := portraits[svc.ID].Hold; h.Held() {
+		if h := portraits[svc.ID].Doubt; h.Held() {
 			p.set(m.fall, 1, n.Namespace, n.Name, "Held")
 		} else if h.Eased {
 			p.set(m.fall, 1, n.Namespace, n.Name, "Eased")
 		}
-		switch h := portraits[svc.ID].Hold; {
+		switch h := portraits[svc.ID].Doubt; {
 		case len(target.Unconfirmed) > 0:
 			p.set(m.rise, 1, n.Namespace, n.Name, "NotBelieved")
 		case h.Rise && h.Quarantined():
@@ -390,7 +390,7 @@ func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 	}
 }
 
-// skill puts up how good the forecasts of a service were. What was never judged is not shown.
+// skill puts up how good the forecasts of a service were. Forecasts that were never judged are not shown.
 func (m *Metrics) skill(p *page, n fleet.Name, of portrait.Portrait) {
 	records := forecast.Accuracies(&of)
 	for _, a := range records {

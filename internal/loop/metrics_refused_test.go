@@ -13,7 +13,7 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// What is refused is counted by its reason, and is no service without fresh data.
+// A refusal is counted by its reason, and is no service without fresh data.
 func TestRefusedObjectsAreShown(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics(r)

@@ -11,7 +11,7 @@ import (
 )
 
 // Only what was unmarked, and had been passed over, counts.
-func TestLeaversThatStayedAreCounted(t *testing.T) {
+func TestVictimsThatStayedAreCounted(t *testing.T) {
 	m := NewMetrics(prometheus.NewRegistry())
 	plan := &planner.Plan{}
 	r := &Receipt{}
@@ -25,6 +25,6 @@ func TestLeaversThatStayedAreCounted(t *testing.T) {
 	}
 	m.observe(&fleet.Snapshot{}, plan, r, nil, nil, newTimer(func() {}), nil, nil)
 	if n := testutil.ToFloat64(m.stayed); n != 1 {
-		t.Errorf("%v leavers stayed, want 1", n)
+		t.Errorf("%v victims stayed, want 1", n)
 	}
 }

@@ -13,11 +13,12 @@ import (
 // momentsKept bounds what waits for the history of its step to arrive: an hour at one sample in fifteen seconds.
 const momentsKept = 240
 
-// steadyOver is how far back the load is averaged to tell where it stands: minutes differ by chance, and a flood that is two minutes old
-// is two minutes lost.
+// steadyOver is how far back the load is averaged to see where it stands: minutes differ by chance, and a flood that is
+// two minutes old is two minutes lost.
 const steadyOver = 2 * time.Minute
 
-// moments are live loads of one service: those that no portrait has learned yet, and those that tell where the load stands.
+// moments are live loads of one service: those that no portrait has learned yet, and those that show where the load
+// stands.
 type moments struct {
 	kept []portrait.Moment
 	// since is when samples began to come without a gap as long as a reading of history, last the newest one.
@@ -61,8 +62,8 @@ func (l *Loop) believe(s *fleet.Snapshot, live map[fleet.ServiceID]hpa.Live) {
 	}
 }
 
-// catch keeps the live loads until the portraits are folded to their steps, and tells where each load stands.
-func (l *Loop) catch(live map[fleet.ServiceID]hpa.Live) {
+// addSamples keeps the live loads until the portraits are folded to their steps, and finds where each load stands.
+func (l *Loop) addSamples(live map[fleet.ServiceID]hpa.Live) {
 	for id, now := range live {
 		load := now.Load
 		p, known := l.portraits[id]
@@ -87,8 +88,9 @@ func steady(kept []portrait.Moment) fleet.Known[float64] {
 	return fleet.KnownAt(sum/float64(n), end)
 }
 
-// folded drops the moments that the portrait of a service has learned, except those that tell where the load stands. The moments of the newest step are
-// learned with the step to come. Those that came in while the portrait was in doubt teach nothing: the next that do begin as after a silence.
+// folded drops the moments that the portrait of a service has learned, except those that show where the load stands.
+// The moments of the newest step are learned with the step to come. Those that came in while the portrait was in doubt
+// teach nothing: the next that do begin as after a silence.
 func (l *Loop) folded(id fleet.ServiceID, doubted bool, now time.Time) {
 	m := &l.progressOf(id).moments
 	if m.last.IsZero() {

@@ -18,7 +18,7 @@ func TestMomentsWaitForTheirStep(t *testing.T) {
 	l := &Loop{o: Options{Learn: 5 * time.Minute}, progress: map[fleet.ServiceID]*progress{},
 		portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {Signal: portrait.Requests}}}
 	see := func(id fleet.ServiceID, s portrait.Signal, load fleet.Known[float64]) {
-		l.catch(map[fleet.ServiceID]hpa.Live{id: {Load: load, LoadSignal: s}})
+		l.addSamples(map[fleet.ServiceID]hpa.Live{id: {Load: load, LoadSignal: s}})
 	}
 	minute := func(i int) time.Time { return begin.Add(time.Duration(i) * time.Minute) }
 	for i := range 8 {
@@ -60,13 +60,13 @@ func TestSteadyIsTheMeanOfTheLastMinutes(t *testing.T) {
 		{600, 7, 7},
 	} {
 		live := map[fleet.ServiceID]hpa.Live{"shop/cart": {Load: fleet.KnownAt(c.load, begin.Add(time.Duration(c.seconds)*time.Second)), LoadSignal: portrait.Requests}}
-		l.catch(live)
+		l.addSamples(live)
 		if got := live["shop/cart"].Steady; !got.OK || math.Abs(got.Value-c.want) > 1e-9 || !got.At.Equal(live["shop/cart"].Load.At) {
 			t.Errorf("after %d s: %+v, want %g", c.seconds, got, c.want)
 		}
 	}
 	live := map[fleet.ServiceID]hpa.Live{"shop/cart": {}, "shop/new": {Load: fleet.KnownAt(1.0, begin)}}
-	l.catch(live)
+	l.addSamples(live)
 	if live["shop/cart"].Steady.OK || live["shop/new"].Steady.OK {
 		t.Errorf("%+v: nothing was seen, or the portrait is not there", live)
 	}
@@ -81,7 +81,7 @@ func TestFirstMomentsTeachNothing(t *testing.T) {
 	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 	see := func(from, to int) {
 		for i := from; i < to; i += 15 {
-			l.catch(map[fleet.ServiceID]hpa.Live{"shop/cart": {Load: fleet.KnownAt(1.0, at(i)), LoadSignal: portrait.Requests}})
+			l.addSamples(map[fleet.ServiceID]hpa.Live{"shop/cart": {Load: fleet.KnownAt(1.0, at(i)), LoadSignal: portrait.Requests}})
 		}
 	}
 	first := func() (time.Time, int) {
@@ -125,7 +125,7 @@ func (r recorded) Since(context.Context, []fleet.Service, time.Time, time.Time) 
 	}, nil
 }
 
-// What a portrait learns of moments begins with those that are settled: under-read ones of the first minutes leave no ripple.
+// A portrait learns settled moments first: under-read ones of the first minutes leave no ripple.
 func TestUnderReadMomentsLeaveNoRipple(t *testing.T) {
 	begin := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	load := series.New(begin, 5*time.Minute, 9)
@@ -140,7 +140,7 @@ func TestUnderReadMomentsLeaveNoRipple(t *testing.T) {
 		if i < 20 {
 			y = 0.5 * float64(i)
 		}
-		l.catch(map[fleet.ServiceID]hpa.Live{s.ID: {Load: fleet.KnownAt(y, at), LoadSignal: portrait.CPU}})
+		l.addSamples(map[fleet.ServiceID]hpa.Live{s.ID: {Load: fleet.KnownAt(y, at), LoadSignal: portrait.CPU}})
 	}
 	if err := l.fold(t.Context(), reading{from: begin, services: []fleet.Service{s}, young: true}, &fleet.Snapshot{At: load.End()}); err != nil {
 		t.Fatal(err)

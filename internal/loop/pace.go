@@ -7,8 +7,9 @@ import (
 	"github.com/springtide/springtide/reclaim"
 )
 
-// paceWatch measures the steps of recalls as they go by: from a notice to its answer, from an eviction to the end of the pod, from the last
-// end to the report of Clean. Each is seen a cycle late at most, never early. What is under way when a process dies is not measured.
+// paceWatch measures the steps of recalls as they pass: from a notice to its answer, from an eviction to the end of the
+// pod, from the last end to the report of Clean. Each is seen a cycle late at most, never early. A recall under way
+// when a process dies is not measured.
 type paceWatch struct {
 	known reclaim.Paces
 	pods  map[fleet.UID]*podPace
@@ -23,10 +24,10 @@ type podPace struct {
 	priority fleet.JobPriority
 	loan     fleet.LoanID
 	epoch    int64
-	// told is when the notice of the epoch was first seen on it, evicted when the drain began; zero before.
-	told, evicted time.Time
-	answered      bool
-	seen          bool
+	// noticed is when the notice of the epoch was first seen on it, evicted when the drain began; zero before.
+	noticed, evicted time.Time
+	answered         bool
+	seen             bool
 }
 
 func newPaceWatch() paceWatch {
@@ -88,16 +89,17 @@ func (w *paceWatch) pod(s *fleet.Snapshot, p *fleet.Pod, l *fleet.Loan) {
 		w.pods[p.ID] = x
 	}
 	x.seen = true
-	if told := p.NoticeLoan != "" && p.NoticeEpoch == l.Epoch; told && x.told.IsZero() && l.Phase == fleet.Noticed {
-		x.told = s.At
+	if known := p.NoticeLoan != "" && p.NoticeEpoch == l.Epoch; known && x.noticed.IsZero() && l.Phase == fleet.Noticed {
+		x.noticed = s.At
 	}
 	switch {
-	case x.answered || x.told.IsZero():
+	case x.answered || x.noticed.IsZero():
 	case p.AckEpoch == l.Epoch:
 		x.answered = true
-		w.add(reclaim.AnswerKey(x.pool, x.kind, x.priority), s.At.Sub(x.told), s.At)
+		w.add(reclaim.AnswerKey(x.pool, x.kind, x.priority), s.At.Sub(x.noticed), s.At)
 	case l.Phase == fleet.Draining:
-		// Whoever never answers tells nothing: to count the notice as needed would make each longer than the one before.
+		// A job that never answers shows nothing: to count the notice as needed would make each longer than the one
+		// before.
 		x.answered = true
 	}
 	if l.Phase == fleet.Draining && x.evicted.IsZero() && p.Deleting {

@@ -30,7 +30,8 @@ func recallFacts() *fleet.Snapshot {
 	return s
 }
 
-// A recall goes by in snapshots, and what its steps took is known afterwards: by the type of the job, and of the pool.
+// A recall passes in snapshots, and the times of its steps are known afterwards: by the type of the job, and of the
+// pool.
 func TestPacesAreMeasured(t *testing.T) {
 	w := newPaceWatch()
 	s := recallFacts()

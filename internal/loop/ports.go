@@ -157,7 +157,7 @@ func (r *Receipt) Count(o Outcome) int {
 	return n
 }
 
-// Report is everything that operators may be told of one cycle.
+// Report is everything that operators may see of one cycle.
 type Report struct {
 	Snapshot  *fleet.Snapshot
 	Plan      *planner.Plan

@@ -14,7 +14,8 @@ const longestStart = 30 * time.Minute
 // firstReady is when each pod was ready first, as far as this process saw: the API server keeps the last time alone.
 type firstReady map[fleet.UID]time.Time
 
-// neverReady is how soon after its start the Ready condition of a pod that was never ready changes last: hpa tells them apart by the same.
+// neverReady is how soon after its start the Ready condition of a pod that was never ready changes last: hpa
+// distinguishes them by the same.
 const neverReady = 30 * time.Second
 
 // see notes the pods of one snapshot and forgets those that are gone. It is called in each cycle: between two of them a pod may become ready, and

@@ -24,8 +24,8 @@ func TestStartsOf(t *testing.T) {
 	svc := fleet.Service{Pods: []fleet.Pod{
 		started(20*time.Second, time.Minute, yes),
 		started(90*time.Second, 2*time.Minute, no),
-		started(30*time.Second, time.Minute, fleet.Known[bool]{}), // nobody saw what the machine had
-		started(25*time.Second, 5*time.Minute, yes),               // told the last time
+		started(30*time.Second, time.Minute, fleet.Known[bool]{}), // the machine's images were not seen
+		started(25*time.Second, 5*time.Minute, yes),               // reported the last time
 		started(time.Hour, time.Minute, yes),                      // lost its readiness and regained it
 		waiting,
 		again,

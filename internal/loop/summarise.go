@@ -21,8 +21,9 @@ const (
 	readBackGain = 6 * time.Hour
 )
 
-// next is when a summary is worth making anew. One that judges has other days to look at after a week; one that lacked history waits for
-// the eighth day, and one that lacked anything else is tried again after a day. One that was never made is due.
+// next is when a summary is worth making again. One that judges has other days to look at after a week; one that lacked
+// history waits for the eighth day, and one that lacked anything else is tried again after a day. One that was never
+// made is due.
 func (s *Summary) next() time.Time {
 	if s.CoreHoursStatic > 0 {
 		return s.Made.Add(week)
@@ -97,7 +98,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 // was only renamed it knows less.
 func (l *Loop) readBack(s *fleet.Service, b portrait.Batch) {
 	p, ok := l.portraits[s.ID]
-	if !ok || !p.Begun() || p.Hold.Quarantined() {
+	if !ok || !p.Begun() || p.Doubt.Quarantined() {
 		return
 	}
 	known := p.Lacks(&b)

@@ -13,7 +13,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-func TestSummariesAreMadeAnew(t *testing.T) {
+func TestSummariesAreMadeAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    Summary
 		next time.Time

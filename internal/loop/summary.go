@@ -11,8 +11,8 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// Summary is what the last days would have been with the service under Auto: shown soon after its creation, so that nobody has to switch
-// on what they cannot judge.
+// Summary is what the last days would have been with the service under Auto: shown soon after its creation, so that
+// operators can judge before they switch it on.
 type Summary struct {
 	// Made is when it was made, From and To bound the time that it looks at.
 	Made, From, To time.Time
@@ -88,7 +88,7 @@ func (m *meter) day(load series.Series, tide forecast.Tide, from, to time.Time, 
 	before := math.NaN()
 	for at := from; at.Before(to); at = at.Add(m.step) {
 		v := load.At(at)
-		// What is known at the start of a step: the tide, and the load of the step before.
+		// Knowledge at the start of a step: the tide, and the load of the step before.
 		n := math.Max(float64(m.svc.Min), 1)
 		if q := tide.Max(at, at.Add(m.step), quantile); !math.IsNaN(q) {
 			n = math.Max(n, math.Ceil(q/target))

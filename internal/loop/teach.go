@@ -20,9 +20,10 @@ const (
 	leastLesson = 10 * day
 )
 
-// taught is what services have in common, learned from what was known at a time. It is not stored: after a restart it is learned anew.
+// taught is what services have in common, learned from what was known at a time. It is not stored: after a restart it
+// is learned again.
 type taught struct {
-	kin *model.Kin
+	kin *model.Groups
 	at  time.Time
 }
 

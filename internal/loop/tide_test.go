@@ -175,12 +175,12 @@ func TestHistoryDown(t *testing.T) {
 			}
 		}
 	}
-	for _, told := range w.Reports[down:] {
-		if told.HistoryErr == nil {
-			t.Fatalf("%s: the report says nothing of the history that is down", told.At)
+	for _, report := range w.Reports[down:] {
+		if report.HistoryErr == nil {
+			t.Fatalf("%s: the report says nothing of the history that is down", report.At)
 		}
-		if told.At.Sub(told.Made) > 5*time.Minute {
-			t.Fatalf("%s: a tide is of %s: they are made from what is known while history is down", told.At, told.Made)
+		if report.At.Sub(report.Made) > 5*time.Minute {
+			t.Fatalf("%s: a tide is of %s: they are made from what is known while history is down", report.At, report.Made)
 		}
 	}
 	if n := w.Reports[len(w.Reports)-1].Trusted; n > 0 {
@@ -204,7 +204,7 @@ func TestHistoryDown(t *testing.T) {
 	}
 }
 
-// A metric that dies reads as no load to nobody: the service that it belongs to keeps its replicas.
+// A metric that dies never reads as no load: the service that it belongs to keeps its replicas.
 func TestAMetricThatDies(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -245,9 +245,9 @@ func TestStoreDown(t *testing.T) {
 	if len(w.Loans()) == 0 {
 		t.Error("nothing was lent while the store was down: the loop stood still")
 	}
-	for _, told := range w.Reports {
-		if told.StoreErr == nil {
-			t.Fatalf("%s: the report says nothing of the store that is down", told.At)
+	for _, report := range w.Reports {
+		if report.StoreErr == nil {
+			t.Fatalf("%s: the report says nothing of the store that is down", report.At)
 		}
 	}
 	if len(w.Records) > 0 || w.Saves > 1 { // a loop that ends tries once
@@ -256,9 +256,9 @@ func TestStoreDown(t *testing.T) {
 	w.StoreErr = nil
 	reports := len(w.Reports)
 	goOn(t, w, l, 1, time.Minute)
-	for _, told := range w.Reports[reports:] {
-		if told.StoreErr != nil {
-			t.Errorf("%s: the store is back, and reported down: %v", told.At, told.StoreErr)
+	for _, report := range w.Reports[reports:] {
+		if report.StoreErr != nil {
+			t.Errorf("%s: the store is back, and reported down: %v", report.At, report.StoreErr)
 		}
 	}
 	if len(w.Records) == 0 || len(w.Portraits) != o.Services || len(w.Tides) != o.Services || len(w.Decisions) != o.Services {
@@ -267,8 +267,8 @@ func TestStoreDown(t *testing.T) {
 	}
 }
 
-// A restart forgets nothing: portraits are folded on, not learned anew, and decisions of before still count for stabilisation. A service
-// that fell silent long ago does not make the reading of all others long.
+// A restart forgets nothing: portraits are folded on, not learned again, and decisions of before still count for
+// stabilisation. A service that fell silent long ago does not make the reading of all others long.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
@@ -308,7 +308,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A portrait of another version, as an older release stored it, is learned anew.
+// A portrait of another version, as an older release stored it, is learned again.
 func TestPortraitsOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	o := looptest.Default()
@@ -379,9 +379,9 @@ func toRecall(t *testing.T, w *looptest.World, l *loop.Loop) {
 	}
 }
 
-// A notice whose deadline passed under a freeze is given anew when it ends: nobody is evicted by a deadline that was never in force, whoever
-// leads then, and whenever the announcement comes through.
-func TestThawAnnouncesAnew(t *testing.T) {
+// A notice whose deadline passed under a freeze is given again when it ends: no pod is evicted by a deadline that was
+// never in force, whichever controller leads then, and whenever the announcement comes through.
+func TestThawAnnouncesAgain(t *testing.T) {
 	long(t)
 	t.Parallel()
 	for name, thaw := range map[string]func(t *testing.T, w *looptest.World, l *loop.Loop){

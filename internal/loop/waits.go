@@ -7,22 +7,22 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// lookEvery is how often the week ahead is reckoned for jobs that wait: the length of its first steps.
+// lookEvery is how often the week ahead is computed for jobs that wait: the length of its first steps.
 const lookEvery = 15 * time.Minute
 
-// waits is what was said to jobs that wait.
-type waits struct {
+// jobWaits is what was said to jobs that wait.
+type jobWaits struct {
 	outlook *planner.Outlook
 	// said is what was said last, first what was said when the wait began: that is what is judged, since it is what people plan by.
 	said, first map[fleet.JobID]planner.ETA
 }
 
-func newWaits() waits {
-	return waits{said: map[fleet.JobID]planner.ETA{}, first: map[fleet.JobID]planner.ETA{}}
+func newWaits() jobWaits {
+	return jobWaits{said: map[fleet.JobID]planner.ETA{}, first: map[fleet.JobID]planner.ETA{}}
 }
 
-// ahead gives a plan what its ETAs rest on. The week ahead is reckoned only while a job waits.
-func (w *waits) ahead(in *planner.Input) {
+// ahead gives a plan what its ETAs depend on. The week ahead is computed only while a job waits.
+func (w *jobWaits) ahead(in *planner.Input) {
 	switch {
 	case len(w.said) == 0:
 		w.outlook = nil
@@ -32,8 +32,8 @@ func (w *waits) ahead(in *planner.Input) {
 	in.ETAs, in.Outlook = w.said, w.outlook
 }
 
-// keep remembers what a plan says, and judges what was said first of the jobs that have begun.
-func (w *waits) keep(plan *planner.Plan, m *Metrics) {
+// judge remembers what a plan says, and judges what was said first of the jobs that have begun.
+func (w *jobWaits) judge(plan *planner.Plan, m *Metrics) {
 	w.said = make(map[fleet.JobID]planner.ETA, len(plan.ETAs))
 	for _, e := range plan.ETAs {
 		w.said[e.Job] = e

@@ -8,7 +8,7 @@ import (
 
 // tryCells binds a pod to cells of a row by its policy and returns what it holds of each, or false. The cells given, which are those of the machine, are
 // changed as if the pod were on them.
-func (t *Table) tryCells(cells []cell, n *node, s side, want *vec, policy CellPolicy) ([]hold, bool) {
+func (t *Table) tryCells(cells []cell, n *node, s side, want *vec, policy CellPolicy) ([]cellHold, bool) {
 	t.holds = t.holds[:0]
 	if policy == Float {
 		return nil, true
@@ -106,7 +106,7 @@ func (t *Table) giveBack(cells []cell, first int32) {
 }
 
 // bindCells binds a pod of a class to cells of its side by its policy, as tryCells does.
-func (t *Table) bindCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
+func (t *Table) bindCells(cells []cell, n *node, s side, c *class) ([]cellHold, bool) {
 	if c.shape.Cells == Restricted {
 		most, ok := t.fewest(n, s, c)
 		if !ok {
@@ -119,7 +119,7 @@ func (t *Table) bindCells(cells []cell, n *node, s side, c *class) ([]hold, bool
 }
 
 // chooseCells does so without the bound of [Restricted].
-func (t *Table) chooseCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
+func (t *Table) chooseCells(cells []cell, n *node, s side, c *class) ([]cellHold, bool) {
 	policy := c.shape.Cells
 	switch {
 	case c.shape.Exclusive:
@@ -141,7 +141,7 @@ func (t *Table) fewest(n *node, s side, c *class) (int, bool) {
 }
 
 // wholeCells takes as few cells as hold the pod of those that no bound pod holds, all of each: of one socket where that is possible.
-func (t *Table) wholeCells(cells []cell, n *node, s side, c *class) ([]hold, bool) {
+func (t *Table) wholeCells(cells []cell, n *node, s side, c *class) ([]cellHold, bool) {
 	whole := func(socket int) bool {
 		return t.closest(cells, n, func(order []int32) bool { return t.takeWhole(cells, n, s, c, socket, order) }, func() {})
 	}
@@ -178,7 +178,7 @@ func (t *Table) takeWhole(cells []cell, n *node, s side, c *class, socket int, o
 			continue // such as a cell of memory alone where a CPU is what is left to find
 		}
 		rest = left
-		t.holds = append(t.holds, hold{n.from + int32(i), x.capacity})
+		t.holds = append(t.holds, cellHold{n.from + int32(i), x.capacity})
 		if rest == ([perCell]int64{}) {
 			return true
 		}
@@ -246,7 +246,7 @@ func (t *Table) fewCells(cells []cell, first int32, s side, rest [perCell]int64,
 
 func (t *Table) hold(c *cell, number int32, amount [perCell]int64) {
 	c.take(amount, 1)
-	t.holds = append(t.holds, hold{number, amount})
+	t.holds = append(t.holds, cellHold{number, amount})
 }
 
 func (c *cell) of(s side, socket int) bool {

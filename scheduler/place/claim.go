@@ -29,7 +29,7 @@ type claim struct {
 	row      int32
 	left     vec
 	cells    []int
-	holds    []hold
+	holds    []cellHold
 	until    time.Time
 }
 
@@ -123,13 +123,13 @@ func (t *Table) setAside(id ClaimID, times int64) {
 	t.changed(x.row)
 }
 
-func (t *Table) freeOn(x *claim) []hold {
-	var out []hold
+func (t *Table) freeOn(x *claim) []cellHold {
+	var out []cellHold
 	n := &t.nodes[x.row>>1]
 	rest := [perCell]int64(x.left[:perCell])
 	for k := n.from; k < n.to; k++ {
 		if c := &t.cells[k]; slices.Contains(x.cells, c.id) {
-			h := hold{cell: k}
+			h := cellHold{cell: k}
 			for d := range rest {
 				h.amount[d] = min(rest[d], max(c.free[d], 0))
 				rest[d] -= h.amount[d]

@@ -137,16 +137,16 @@ func (t *Table) Bound(s Shape, id fleet.NodeID, uid fleet.UID, cells []int) PodR
 }
 
 // holdsOn is what a pod holds of the cells that its binding named: each in turn holds what it can, as when they were chosen, and the last one the rest.
-func (t *Table) holdsOn(c *class, i int32, ids []int) []hold {
-	var out []hold
+func (t *Table) holdsOn(c *class, i int32, ids []int) []cellHold {
+	var out []cellHold
 	n := &t.nodes[i]
 	rest := [perCell]int64(c.want[:perCell])
 	for _, id := range ids {
 		k := slices.IndexFunc(t.cells[n.from:n.to], func(x cell) bool { return x.id == id })
-		if k < 0 || slices.ContainsFunc(out, func(h hold) bool { return h.cell == n.from+int32(k) }) {
+		if k < 0 || slices.ContainsFunc(out, func(h cellHold) bool { return h.cell == n.from+int32(k) }) {
 			continue
 		}
-		h := hold{cell: n.from + int32(k)}
+		h := cellHold{cell: n.from + int32(k)}
 		for d := range rest {
 			h.amount[d] = min(rest[d], t.cells[h.cell].capacity[d])
 			rest[d] -= h.amount[d]

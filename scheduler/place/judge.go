@@ -85,7 +85,7 @@ func (n *node) holder(s side) fleet.PoolID {
 }
 
 // judge says whether a pod of a class fits a row, and which cells it would hold there; those are good until the next question.
-func (t *Table) judge(c *class, row int32) (Filter, []hold) {
+func (t *Table) judge(c *class, row int32) (Filter, []cellHold) {
 	if f := t.admits(c, row); f != FilterNone {
 		return f, nil
 	}
@@ -101,7 +101,7 @@ func (t *Table) admits(c *class, row int32) Filter {
 }
 
 // fitsNow judges what pods that come and go change.
-func (t *Table) fitsNow(c *class, row int32) (Filter, []hold) {
+func (t *Table) fitsNow(c *class, row int32) (Filter, []cellHold) {
 	a := &t.avail[row&1]
 	for d := range t.free {
 		// Of what is not asked for nothing needs to be there, whatever others overdraw.
@@ -119,7 +119,7 @@ func (t *Table) fitsNow(c *class, row int32) (Filter, []hold) {
 	if p := c.perHost(); p > 0 && t.onHost(c.group, row>>1) >= p {
 		return FilterPerHost, nil
 	}
-	var holds []hold
+	var holds []cellHold
 	if c.shape.Cells != Float {
 		var ok bool
 		if holds, ok = t.cellsFor(c, row); !ok {
@@ -176,7 +176,7 @@ func (t *Table) portTaken(c *class, row int32) bool {
 }
 
 // cellsFor finds the cells that a pod would hold on a row.
-func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
+func (t *Table) cellsFor(c *class, row int32) ([]cellHold, bool) {
 	holds, ok := t.bindNear(c, row)
 	if !ok {
 		return nil, c.shape.Cells == PreferCells && !c.shape.Exclusive
@@ -199,7 +199,7 @@ func (t *Table) cellsFor(c *class, row int32) ([]hold, bool) {
 }
 
 // score judges how well a row would do for a pod that fits it with these cells.
-func (t *Table) score(c *class, row int32, holds []hold) Score {
+func (t *Table) score(c *class, row int32, holds []cellHold) Score {
 	var out Score
 	t.fixedScore(&out, c, row)
 	t.movingScore(&out, c, row, holds)
@@ -209,7 +209,7 @@ func (t *Table) score(c *class, row int32, holds []hold) Score {
 
 // bindNear binds a pod to cells of a row. Its first choice is what was set aside for it; and where it needs one PCIe root, the cell of such a root must be
 // among them.
-func (t *Table) bindNear(c *class, row int32) ([]hold, bool) {
+func (t *Table) bindNear(c *class, row int32) ([]cellHold, bool) {
 	n := &t.nodes[row>>1]
 	if c.shape.OneRoot && n.roots != none {
 		for _, r := range t.rootsOf(n) {
@@ -226,7 +226,7 @@ func (t *Table) bindNear(c *class, row int32) ([]hold, bool) {
 				func(k int32) bool { return t.cells[k].socket == socket },
 				func(int32) bool { return true },
 			} {
-				if holds, ok := t.bindAmong(c, row, keep); ok && slices.ContainsFunc(holds, func(h hold) bool { return t.cells[h.cell].id == r.cell }) {
+				if holds, ok := t.bindAmong(c, row, keep); ok && slices.ContainsFunc(holds, func(h cellHold) bool { return t.cells[h.cell].id == r.cell }) {
 					return holds, true
 				}
 			}
@@ -242,7 +242,7 @@ func (t *Table) bindNear(c *class, row int32) ([]hold, bool) {
 }
 
 // bindAmong binds a pod to those cells of a row that may be used; nil for all.
-func (t *Table) bindAmong(c *class, row int32, keep func(k int32) bool) ([]hold, bool) {
+func (t *Table) bindAmong(c *class, row int32, keep func(k int32) bool) ([]cellHold, bool) {
 	n := &t.nodes[row>>1]
 	t.trial = append(t.trial[:0], t.cells[n.from:n.to]...)
 	if keep != nil {
@@ -272,7 +272,7 @@ func (t *Table) fixedScore(out *Score, c *class, row int32) {
 }
 
 // movingScore is the other terms.
-func (t *Table) movingScore(out *Score, c *class, row int32, holds []hold) {
+func (t *Table) movingScore(out *Score, c *class, row int32, holds []cellHold) {
 	i, s := row>>1, side(row&1)
 	w, a := t.weights.of(s), &t.avail[s]
 	fill := whole - (share(a.free[cpu][i]-c.want[cpu], a.scale[cpu][i])+share(a.free[memory][i]-c.want[memory], a.scale[memory][i]))/2
@@ -302,7 +302,7 @@ func (t *Table) movingScore(out *Score, c *class, row int32, holds []hold) {
 }
 
 // opensSocket reports whether a pod would be the first to hold a cell of a socket.
-func (t *Table) opensSocket(n *node, holds []hold) bool {
+func (t *Table) opensSocket(n *node, holds []cellHold) bool {
 	for _, h := range holds {
 		socket, used := t.cells[h.cell].socket, false
 		for _, c := range t.cells[n.from:n.to] {

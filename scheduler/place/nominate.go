@@ -15,7 +15,7 @@ import (
 // held is what the nominations of a machine hold of what is free there now.
 type held struct {
 	rows  [2][resources]int64
-	cells []hold
+	cells []cellHold
 	asks  []ask
 	roots []rootHold
 }
@@ -305,7 +305,7 @@ func (t *Table) heldNow(i int32) (h held, some bool) {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(cells)) {
-		x := hold{cell: k, amount: cells[k]}
+		x := cellHold{cell: k, amount: cells[k]}
 		for d := range x.amount {
 			x.amount[d] = max(x.amount[d], 0)
 		}

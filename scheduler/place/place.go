@@ -31,7 +31,7 @@ type pod struct {
 	lifted     bool  // for as long as a preemption is tried
 	late       bool  // it leaves, and its room is not to be counted on
 	named      []int // the cells that its binding names, in the order in which they are filled
-	holds      []hold
+	holds      []cellHold
 	roots      []rootHold
 }
 
@@ -85,13 +85,13 @@ func (t *Table) Pods() iter.Seq[Placement] {
 }
 
 // pick finds the row for a pod of a class, and the cells there.
-func (t *Table) pick(c *class) (int32, []hold) {
+func (t *Table) pick(c *class) (int32, []cellHold) {
 	t.settle()
 	order := c.domains
 	if c.shape.Zones && c.group != none {
 		order = t.byZone(c)
 	}
-	var holds []hold
+	var holds []cellHold
 	accept := t.acceptor(c, &holds)
 	best := int32(none)
 	for i, ch := range order {
@@ -124,7 +124,7 @@ func (t *Table) byZone(c *class) []choice {
 }
 
 // acceptor judges what the trees do not know: cells, and the pods of the group on the machine. It is nil where they know all.
-func (t *Table) acceptor(c *class, holds *[]hold) func(row int32) bool {
+func (t *Table) acceptor(c *class, holds *[]cellHold) func(row int32) bool {
 	if c.shape.Cells == Float && c.perHost() == 0 {
 		return nil
 	}

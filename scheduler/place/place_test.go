@@ -259,13 +259,13 @@ func search(t *Table, members []ClassID) bool {
 		if !t.open[row] || !v.fits(&c.want) || !c.shape.mayUse(&t.domains[t.domainOf[row]]) || c.perHost() > 0 && t.onHost(c.group, row>>1) >= c.perHost() {
 			continue
 		}
-		ways := [][]hold{nil}
+		ways := [][]cellHold{nil}
 		if c.shape.Cells == OneCell {
 			ways = nil
 			for i := t.nodes[row>>1].from; i < t.nodes[row>>1].to; i++ {
 				amount := [perCell]int64(c.want[:perCell])
 				if t.cells[i].side == side(row&1) && t.cells[i].has(amount) {
-					ways = append(ways, []hold{{i, amount}})
+					ways = append(ways, []cellHold{{i, amount}})
 				}
 			}
 		}

@@ -109,7 +109,7 @@ func (t *Table) MayPreemptOn(id ClassID, machine fleet.NodeID) bool {
 		return false
 	}
 	t.levelsOn()
-	below, _ := t.levels.number(c.shape.level())
+	below, _ := t.levels.number(c.shape.precedence())
 	if !c.shape.Daemon {
 		_, _, ok = t.freeable(c, row, below)
 		return ok
@@ -132,9 +132,9 @@ func (t *Table) MayPreemptOn(id ClassID, machine fleet.NodeID) bool {
 // cannotBeat reports whether a machine, and so all that come after it, is no better than the best that keeps to its budgets: a pod of higher standing
 // must go, or there is one victim already.
 func (t *Table) cannotBeat(c *class, i int32, best *Preemption) bool {
-	below, _ := t.levels.number(c.shape.level())
+	below, _ := t.levels.number(c.shape.precedence())
 	k, _, _ := t.freeable(c, 2*i+int32(c.side), below)
-	n := t.levels.all[k].compare(level{best.Highest, best.Guaranteed})
+	n := t.levels.all[k].compare(precedence{best.Highest, best.Guaranteed})
 	return n > 0 || n == 0 && len(best.Victims) == 1
 }
 
@@ -160,7 +160,7 @@ func (t *Table) ratePreempt(c *class, p *profile, i int32) int32 {
 	if p.bits[i>>6]>>(i&63)&1 == 0 {
 		return unfit
 	}
-	below, _ := t.levels.number(c.shape.level())
+	below, _ := t.levels.number(c.shape.precedence())
 	k, count, ok := t.freeable(c, 2*i+int32(c.side), below)
 	if !ok {
 		return unfit
@@ -177,18 +177,18 @@ func (t *Table) preemptOn(id ClassID, i int32, facts *PreemptionFacts) (out Pree
 func (t *Table) victimsOn(id ClassID, i int32, facts *PreemptionFacts) (Preemption, bool) {
 	c := &t.classes[id]
 	row := 2*i + int32(c.side)
-	mine := c.shape.level()
+	mine := c.shape.precedence()
 	type candidate struct {
 		ref    PodRef
 		facts  PodFacts
-		level  level
+		level  precedence
 		amount vec
 		breaks bool
 	}
 	all := make([]candidate, 0, t.podsOn[i])
 	add := func(ref PodRef) {
 		p := &t.pods[ref]
-		x := candidate{ref: ref, level: t.classes[p.class].shape.level()}
+		x := candidate{ref: ref, level: t.classes[p.class].shape.precedence()}
 		if p.role != stays || x.level.compare(mine) >= 0 {
 			return
 		}
@@ -301,7 +301,7 @@ func (t *Table) victimsOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 		return Preemption{}, false
 	}
 	for _, ref := range out.Victims {
-		if l := t.classes[t.pods[ref].class].shape.level(); l.compare(highest) > 0 {
+		if l := t.classes[t.pods[ref].class].shape.precedence(); l.compare(highest) > 0 {
 			highest = l
 		}
 	}
@@ -312,7 +312,7 @@ func (t *Table) victimsOn(id ClassID, i int32, facts *PreemptionFacts) (Preempti
 
 // takeGangs adds the rest of each gang of which too few would stay; false where one of the rest must not go. The rest
 // of the budgets is spent.
-func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionFacts, allowed []int, mine level) bool {
+func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionFacts, allowed []int, mine precedence) bool {
 	for g := range facts.Gangs {
 		x := &facts.Gangs[g]
 		if taken[g] == 0 || len(x.Members)-taken[g] >= x.Min {
@@ -326,7 +326,7 @@ func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionF
 			if facts.Pod != nil {
 				f = facts.Pod(ref)
 			}
-			if f.Protected || t.classes[t.pods[ref].class].shape.level().compare(mine) >= 0 {
+			if f.Protected || t.classes[t.pods[ref].class].shape.precedence().compare(mine) >= 0 {
 				return false
 			}
 			if slices.ContainsFunc(f.Budgets, func(b int) bool { return allowed[b] <= 0 }) {
@@ -343,7 +343,7 @@ func (t *Table) takeGangs(out *Preemption, taken map[int]int, facts *PreemptionF
 
 // cheaper orders preemptions.
 func (t *Table) cheaper(a, b *Preemption) bool {
-	x, y := level{a.Highest, a.Guaranteed}, level{b.Highest, b.Guaranteed}
+	x, y := precedence{a.Highest, a.Guaranteed}, precedence{b.Highest, b.Guaranteed}
 	return cmp.Or(cmp.Compare(a.Broken, b.Broken), x.compare(y), cmp.Compare(len(a.Victims), len(b.Victims)),
 		cmp.Compare(t.rank[t.byID[a.Node]], t.rank[t.byID[b.Node]])) < 0
 }

@@ -12,24 +12,24 @@ import (
 )
 
 // lowest finds by trying every set of victims on every machine the lowest standing that the highest victim can have; false where no set helps.
-func lowest(t *Table, id ClassID, protected map[PodRef]bool) (best level, found bool) {
+func lowest(t *Table, id ClassID, protected map[PodRef]bool) (best precedence, found bool) {
 	c := &t.classes[id]
 	zones := t.zonesOf(c)
 	for i := range int32(len(t.nodes)) {
 		row := 2*i + int32(c.side)
 		var may []PodRef
 		for ref := t.first[row]; ref != none; ref = t.pods[ref].next {
-			if p := &t.pods[ref]; p.role == stays && !protected[ref] && t.classes[p.class].shape.level().compare(c.shape.level()) < 0 {
+			if p := &t.pods[ref]; p.role == stays && !protected[ref] && t.classes[p.class].shape.precedence().compare(c.shape.precedence()) < 0 {
 				may = append(may, ref)
 			}
 		}
 		for set := 1; set < 1<<len(may); set++ {
-			var highest level
+			var highest precedence
 			first := true
 			t.Begin()
 			for k, ref := range may {
 				if set>>k&1 == 1 {
-					if l := t.classes[t.pods[ref].class].shape.level(); first || l.compare(highest) > 0 {
+					if l := t.classes[t.pods[ref].class].shape.precedence(); first || l.compare(highest) > 0 {
 						highest, first = l, false
 					}
 					t.Remove(ref)
@@ -70,7 +70,7 @@ func TestPreemptAgainstSearch(t *testing.T) {
 		if after := state(w.tab); after != before {
 			r.Fatalf("a question changed the table:\n%s\n%s", before, after)
 		}
-		if ok != found || ok && (level{p.Highest, p.Guaranteed}) != want {
+		if ok != found || ok && (precedence{p.Highest, p.Guaranteed}) != want {
 			r.Fatalf("found %v %+v; a search: %v %+v", ok, p, found, want)
 		}
 		if !ok {

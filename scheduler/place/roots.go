@@ -47,7 +47,7 @@ func (t *Table) takeRoots(n *node, holds []rootHold, times int64) {
 }
 
 // oneRoot finds the root with the fewest free GPUs that has what a pod asks for, on one of the cells if any are named.
-func (t *Table) oneRoot(n *node, c *class, cells []hold) int {
+func (t *Table) oneRoot(n *node, c *class, cells []cellHold) int {
 	best := -1
 	roots := t.rootsOf(n)
 	for i := range roots {
@@ -62,7 +62,7 @@ func (t *Table) oneRoot(n *node, c *class, cells []hold) int {
 	return best
 }
 
-func (t *Table) onCells(id int, cells []hold) bool {
+func (t *Table) onCells(id int, cells []cellHold) bool {
 	for _, h := range cells {
 		if t.cells[h.cell].id == id {
 			return true
@@ -73,7 +73,7 @@ func (t *Table) onCells(id int, cells []hold) bool {
 
 // chooseRoots says which roots a pod with GPUs holds on a machine whose roots are known: one that has all, else what is free on each in turn.
 // A pod that asked for one root and finds none is on no root: it was put there by facts.
-func (t *Table) chooseRoots(n *node, c *class, cells []hold) []rootHold {
+func (t *Table) chooseRoots(n *node, c *class, cells []cellHold) []rootHold {
 	if n.roots == none || c.want[gpus] == 0 && c.nics == 0 {
 		return nil
 	}

@@ -97,10 +97,10 @@ type Table struct {
 	log   []change
 	marks []int // lengths of the log at which open transactions began
 
-	picks []choice // scratch of pick
-	trial []cell   // scratch of tryCells
-	holds []hold   // scratch of tryCells
-	key   []byte   // scratch of the keys of kinds and shapes
+	picks []choice   // scratch of pick
+	trial []cell     // scratch of tryCells
+	holds []cellHold // scratch of tryCells
+	key   []byte     // scratch of the keys of kinds and shapes
 }
 
 // New is a table without machines.
@@ -134,8 +134,8 @@ type cell struct {
 	side           side
 }
 
-// hold is what a bound pod holds of a cell.
-type hold struct {
+// cellHold is what a bound pod holds of a cell.
+type cellHold struct {
 	cell   int32
 	amount [perCell]int64
 }

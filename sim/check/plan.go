@@ -308,7 +308,7 @@ func newAct(action planner.Action) act {
 	case *planner.Kill:
 		a.pods = []int8{podOf(d.Pod.ID)}
 	case *planner.Scale:
-		for _, l := range d.Leavers {
+		for _, l := range d.Victims {
 			a.pods = append(a.pods, podOf(l.ID))
 		}
 		a.owes = len(d.Charges) > 0

@@ -97,7 +97,7 @@ func runForecast(cmd *cobra.Command, source *input.Source, out string, horizon i
 }
 
 // teachKin lets the series teach what they have in common, of very many every nth.
-func teachKin(source *input.Source, far *screen.Progress) (*plain.Kin, error) {
+func teachKin(source *input.Source, far *screen.Progress) (*plain.Groups, error) {
 	stride := forecast.Stride(source.Total, plain.MostKin)
 	var taught []plain.History
 	n := 0

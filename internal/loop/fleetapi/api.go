@@ -1,7 +1,8 @@
 // Package fleetapi is an API server of fleet values in memory, for worlds on virtual time: it takes the writes of a [protocol.Session], refuses
 // those whose precondition does not hold or that break a rule of the kinds, and gives each change a version.
 //
-// What the objects are, and what follows from a change, is the world's: it lets the API look at an object and commits what was taken.
+// The world defines the objects and the consequences of a change: it lets the API look at an object and commits what
+// was taken.
 package fleetapi
 
 import (

@@ -113,7 +113,7 @@ func (w *World) Commit(x *protocol.Write, version string) {
 func (w *World) commitPod(p *pod, change protocol.Change) {
 	switch c := change.(type) {
 	case protocol.Steer:
-		p.DeletionCost, p.LeavesAt = protocol.LeaverCost, fleet.KnownAt(c.At, w.now)
+		p.DeletionCost, p.LeavesAt = protocol.VictimCost, fleet.KnownAt(c.At, w.now)
 	case protocol.Unsteer:
 		p.LeavesAt = fleet.Known[int32]{}
 		if c.Cost {

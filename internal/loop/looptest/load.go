@@ -77,9 +77,9 @@ func (w *World) Since(_ context.Context, services []fleet.Service, from, to time
 			for j := range n {
 				at := b.CPU.Time(j).Add(step / 2)
 				load := w.Truth(services[i].ID, at)
-				b.CPU.Values[j] = w.told(at, portrait.CPU, load)
+				b.CPU.Values[j] = w.answer(at, portrait.CPU, load)
 				if w.o.Requests > 0 {
-					b.Load.Values[j] = w.told(at, portrait.Requests, load*w.o.Requests)
+					b.Load.Values[j] = w.answer(at, portrait.Requests, load*w.o.Requests)
 				}
 			}
 			if b.CPU.Known() > 0 && !yield(services[i].ID, b) {
@@ -123,8 +123,8 @@ func (w *World) Prefetch(_ context.Context, services []fleet.Service, now time.T
 	return nil
 }
 
-// told is what the source says of a value, NaN where it does not answer.
-func (w *World) told(at time.Time, signal portrait.Signal, value float64) float64 {
+// answer is what the source says of a value, NaN where it does not answer.
+func (w *World) answer(at time.Time, signal portrait.Signal, value float64) float64 {
 	if k := w.sample(at, signal, value); k.OK {
 		return k.Value
 	}
@@ -136,6 +136,6 @@ func (w *World) sample(at time.Time, signal portrait.Signal, value float64) flee
 	if w.o.Lie == nil {
 		return fleet.KnownAt(value, at)
 	}
-	told, ok := w.o.Lie(w.now, at, signal, value)
-	return fleet.Known[float64]{Value: told, At: at, OK: ok}
+	said, ok := w.o.Lie(w.now, at, signal, value)
+	return fleet.Known[float64]{Value: said, At: at, OK: ok}
 }

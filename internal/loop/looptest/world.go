@@ -36,8 +36,9 @@ type Options struct {
 	Twist func(id fleet.ServiceID, at time.Time, load float64) float64
 	// Requests are the requests a second behind each core that a service uses; 0 where services export none.
 	Requests float64
-	// Lie, when set, is what the source answers at a time when it is asked for a value of a signal at another time, and whether it answers: a lie
-	// that hangs on now is told by what stands before the source, one that hangs on at by what the source scrapes.
+	// Lie, when set, is what the source answers at a time when it is asked for a value of a signal at another time, and
+	// whether it answers: a lie that depends on now comes from what stands before the source, one that depends on at
+	// from what the source scrapes.
 	Lie func(now, at time.Time, signal portrait.Signal, value float64) (float64, bool)
 }
 
@@ -75,7 +76,7 @@ type World struct {
 	Pools []fleet.Pool
 
 	// Reports, Records and Evicted are what was reported, journalled and evicted so far.
-	Reports []Told
+	Reports []Reported
 	Records []loop.Record
 	Evicted []fleet.Pod
 	// Reads are the calls of Since: how many services, from when.
@@ -87,8 +88,8 @@ type World struct {
 	memorystore.Store
 }
 
-// Told is what one report said of the loop's dependencies.
-type Told struct {
+// Reported is what one report said of the loop's dependencies.
+type Reported struct {
 	At                   time.Time
 	HistoryErr, StoreErr error
 	Summaries            map[fleet.ServiceID]loop.Summary
@@ -258,18 +259,18 @@ func (w *World) facts() *fleet.Snapshot {
 
 // Report implements loop.Reporter.
 func (w *World) Report(_ context.Context, r *loop.Report) error {
-	told := Told{At: r.Snapshot.At, HistoryErr: r.HistoryErr, StoreErr: r.StoreErr, Summaries: r.Summaries, Made: r.Snapshot.At}
+	report := Reported{At: r.Snapshot.At, HistoryErr: r.HistoryErr, StoreErr: r.StoreErr, Summaries: r.Summaries, Made: r.Snapshot.At}
 	for _, tide := range r.Tides {
-		if tide.Made.Before(told.Made) {
-			told.Made = tide.Made
+		if tide.Made.Before(report.Made) {
+			report.Made = tide.Made
 		}
 		if tide.Trusted {
-			told.Trusted++
+			report.Trusted++
 		}
 	}
-	w.Reports = append(w.Reports, told)
+	w.Reports = append(w.Reports, report)
 	for i := range w.Pools {
-		w.Pools[i].ToldFrozen = r.Snapshot.Frozen != ""
+		w.Pools[i].SeenFrozen = r.Snapshot.Frozen != ""
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package memorystore keeps what outlives a loop in the memory of a test or a simulation, as package store keeps it in a database. What goes in comes
+// Package memorystore keeps what outlives a loop in the memory of a test or a simulation, as package store keeps it in a database. Values that go in come
 // out, by value: maps are copied, portraits and decisions are shared and never written into.
 package memorystore
 

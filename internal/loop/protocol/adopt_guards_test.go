@@ -105,7 +105,8 @@ func TestWhichLoansAnAdoptionAsksFor(t *testing.T) {
 	}
 }
 
-// What is read for an adoption is judged whole: a loan that is gone, or another one of the name, lets it pass; the loan itself does not, and neither does another share.
+// The facts of an adoption are judged whole: a loan that is gone, or another one of the name, lets it pass; the loan
+// itself does not, and neither does another share.
 func TestWhatAnAdoptionReads(t *testing.T) {
 	for name, c := range map[string]struct {
 		now  Fact

@@ -14,8 +14,8 @@ import (
 // seconds, and half of it still lets a worker leave its ring. It counts from when it is written, not from when it was planned.
 const leastNotice = reclaim.LeastNotice
 
-// Door re-checks the actions of a plan against facts that are fresher than those the plan was made from. It is pure: whoever carries
-// the plan out (the cluster, the simulator) feeds it the facts and writes nothing that does not pass.
+// Door re-checks the actions of a plan against facts that are fresher than those the plan was made from. It is pure:
+// the executor of the plan (the cluster, the simulator) feeds it the facts and writes nothing that does not pass.
 //
 // The door asks whether the decision still holds, not whether the world stood still: a target whose status changed meanwhile is the same
 // target, one whose replicas changed is not. An error of its methods says what changed, and the action is stale.
@@ -24,8 +24,8 @@ type Door struct {
 	// now is the time of the write, thawed when the last freeze was over, as the plan has it.
 	now    func() time.Time
 	thawed time.Time
-	// What follows is gathered when first asked for: thousands of actions may ask, and most plans have few of few kinds. on are the pods that
-	// occupy each machine, loans those that name it.
+	// The fields below are gathered when first asked for: thousands of actions may ask, and most plans have few of few
+	// kinds. on are the pods that occupy each machine, loans those that name it.
 	pods  func() map[fleet.UID]*fleet.Pod
 	nodes func() map[string]*fleet.Node
 	on    func() map[fleet.NodeID][]*fleet.Pod
@@ -62,7 +62,7 @@ func (d *Door) Clocked(now func() time.Time) *Door {
 	return d
 }
 
-// Wrote notes a move that was written: a notice of the same plan may rest on it.
+// Wrote notes a move that was written: a notice of the same plan may depend on it.
 func (d *Door) Wrote(m *planner.Move) { d.deadlines[m.After.ID] = m.After.Deadline }
 
 // deadlineOf is what a loan says by now: as this plan wrote it, or else as it was read.
@@ -125,7 +125,7 @@ func (d *Door) CheckScale(a *planner.Scale) error {
 	if !s.Desired.OK || s.Desired.Value != a.From {
 		return fmt.Errorf("replicas are %d now, not %d", s.Desired.Value, a.From)
 	}
-	for _, l := range a.Leavers {
+	for _, l := range a.Victims {
 		p := d.pods()[l.ID]
 		if p == nil || p.Service != a.Service || p.Deleting {
 			return fmt.Errorf("pod %s, chosen to leave, left already", l.Name)
@@ -134,8 +134,8 @@ func (d *Door) CheckScale(a *planner.Scale) error {
 	return nil
 }
 
-// CheckUnmark lets the mark of a leaver be taken back while the pod still bears it and its service does not shrink: until then its turn may
-// come.
+// CheckUnmark lets the mark of a victim be taken back while the pod still bears it and its service does not shrink:
+// until then its turn may come.
 func (d *Door) CheckUnmark(a *planner.Unmark) error {
 	s, p := d.fresh.Service(a.Service), d.pods()[a.Pod.ID]
 	switch {
@@ -184,7 +184,8 @@ func checkFloor(s *fleet.Service, a *planner.Scale) error {
 	return nil
 }
 
-// CheckGiveBack lets an HPA be given back while it is the one that was decided on and still nobody asks for its floor.
+// CheckGiveBack lets an HPA be given back while it is the one that was decided on and still no ElasticService asks for
+// its floor.
 func (d *Door) CheckGiveBack(a *planner.GiveBack) error {
 	i := slices.IndexFunc(d.fresh.Orphans, func(o fleet.AdoptedHPA) bool { return o.ID == a.ID })
 	switch {
@@ -225,8 +226,8 @@ func (d *Door) CheckResize(a *planner.Resize) error {
 	return nil
 }
 
-// CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel by the notice's deadline, and the pod is
-// on it. A deadline stands in the loan before anybody is told of it.
+// CheckNotice lets a notice pass while the loan is at the notice's epoch and still asks for the parcel by the notice's
+// deadline, and the pod is on it. A deadline stands in the loan before any pod is noticed.
 func (d *Door) CheckNotice(a *planner.Notice) error {
 	l, p := d.fresh.Loan(a.Loan), d.pods()[a.Pod.ID]
 	if a.TakenBack {
@@ -264,7 +265,7 @@ func (d *Door) checkTakenBack(a *planner.Notice, l *fleet.Loan, p *fleet.Pod) er
 	return nil
 }
 
-// offlinePod is the pod that a reference names, while it is there and is offline's: nobody else's is ever taken.
+// offlinePod is the pod that a reference names, while it is there and is offline's: no other is ever taken.
 func (d *Door) offlinePod(r planner.PodRef, taken string) (*fleet.Pod, error) {
 	p := d.pods()[r.ID]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// orphanFacts is [doorFacts] after somebody deleted the loan.
+// orphanFacts is [doorFacts] after its loan was deleted by hand.
 func orphanFacts() *fleet.Snapshot {
 	s := versioned()
 	s.Loans = nil
@@ -83,7 +83,8 @@ func TestDoorAdopt(t *testing.T) {
 	}
 }
 
-// What is made again takes the place of the entry, after a look at the share and at the loan that is said to be gone: loans and shares are watched apart.
+// An adopted loan takes the place of the entry, after a look at the share and at the loan that is said to be gone:
+// loans and shares are watched apart.
 func TestAdoptionAsksForTheLoan(t *testing.T) {
 	share, gone := Answer{How: Taken, Fact: Fact{Exists: true, Version: "s7"}}, Answer{How: Taken}
 	there := Answer{How: Taken, Fact: Fact{Exists: true, UID: "lu1"}}

@@ -244,7 +244,7 @@ func (d *Door) checkShut(l *fleet.Loan) error {
 }
 
 func (d *Door) checkRecall(m *planner.Move, l *fleet.Loan) error {
-	// What online borrowed goes back whatever the lender's mode says by now, and what a pool lent that is gone.
+	// A parcel that online borrowed goes back whatever the lender's mode says by now. So does one whose pool is gone.
 	if err := d.checkPool(l.From); err != nil && !d.fromOffline(l) && d.fresh.Pool(l.From) != nil {
 		return err
 	}

@@ -53,7 +53,8 @@ func TestDoorBegin(t *testing.T) {
 	}
 }
 
-// What online borrows from offline is emptied by notice and goes back by scale-in: nobody is evicted, killed or fenced for its return.
+// A machine that online borrows from offline is emptied by notice and goes back by scale-in: no pod is evicted, killed
+// or fenced for its return.
 func TestDoorBorrowed(t *testing.T) {
 	turned := func(p fleet.Phase, clean bool) *fleet.Snapshot {
 		s := doorFacts()
@@ -236,7 +237,7 @@ func TestDoorSteps(t *testing.T) {
 	}
 }
 
-// Whoever is told has the least notice from the moment of the write, however long ago the plan was made.
+// A pod with a notice has the least notice from the moment of the write, however long ago the plan was made.
 func TestDoorLeastNotice(t *testing.T) {
 	at := func(s int) time.Time { return doorTime.Add(time.Duration(s) * time.Second) }
 	borrowed := func(s *fleet.Snapshot) {

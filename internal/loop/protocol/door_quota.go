@@ -8,9 +8,10 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// Raises returns [Door.CheckScale] for the raises of a plan, which lets no two plans fill one room: where another service of the tenant holds
-// more than the plan knew (a plan before it raised that one, and the facts had not shown it yet), the tenant's services must still fit its
-// limit. What a service needs to run at all, its minimum, is never refused. Tenants are looked at once, when the first raise asks.
+// Raises returns [Door.CheckScale] for the raises of a plan, which lets no two plans fill one room: where another
+// service of the tenant holds more than the plan knew (a plan before it raised that one, and the facts had not shown it
+// yet), the tenant's services must still fit its limit. A service's minimum is never refused. Tenants are looked at
+// once, when the first raise asks.
 func (d *Door) Raises(p *planner.Plan) func(*planner.Scale) error {
 	tenancy := quota.TenancyOf(d.fresh.Tenants)
 	outgrown := once(func() map[fleet.TenantID]error { return d.outgrown(p, tenancy) })
@@ -25,7 +26,8 @@ func (d *Door) Raises(p *planner.Plan) func(*planner.Scale) error {
 	}
 }
 
-// outgrown tells of each tenant whose services hold more than a plan knew, and would be beyond its limit with what the plan asks for.
+// outgrown finds each tenant whose services hold more than a plan knew, and would be beyond its limit with what the
+// plan asks for.
 func (d *Door) outgrown(p *planner.Plan, tenancy quota.Tenancy) map[fleet.TenantID]error {
 	grown := map[fleet.TenantID]*fleet.Service{}
 	asked := map[fleet.TenantID]fleet.Resources{}

@@ -67,7 +67,7 @@ func TestDoorPlan(t *testing.T) {
 func TestDoorScale(t *testing.T) {
 	lower := func() planner.Scale {
 		return planner.Scale{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", By: fleet.ByScale, From: 3, To: 2,
-			Leavers: []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-a"}, ID: "p1"}}}
+			Victims: []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-a"}, ID: "p1"}}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -89,8 +89,8 @@ func TestDoorScale(t *testing.T) {
 		{"another target", func(s *fleet.Service, _ *fleet.Snapshot) { s.Target.Name = "cart2" }, nil, "the target is Deployment shop/cart2"},
 		{"target gone", func(s *fleet.Service, _ *fleet.Snapshot) { s.TargetFound = false }, nil, "no longer there"},
 		{"adopted an HPA", func(s *fleet.Service, _ *fleet.Snapshot) { s.Actuation = fleet.ByHPAFloor }, nil, "no longer there to scale by Scale"},
-		{"a leaver left", func(_ *fleet.Service, s *fleet.Snapshot) { s.Pods[0].Deleting = true }, nil, "left already"},
-		{"a leaver was made anew", func(_ *fleet.Service, s *fleet.Snapshot) { s.Pods[0].ID = "p9" }, nil, "left already"},
+		{"a victim left", func(_ *fleet.Service, s *fleet.Snapshot) { s.Pods[0].Deleting = true }, nil, "left already"},
+		{"a victim was made again", func(_ *fleet.Service, s *fleet.Snapshot) { s.Pods[0].ID = "p9" }, nil, "left already"},
 	} {
 		s, a := doorFacts(), lower()
 		if c.facts != nil {
@@ -163,7 +163,7 @@ func TestDoorNoticeAndEviction(t *testing.T) {
 	}
 }
 
-// A deadline stands in the loan before a pod is told of it: as it was read, or as the plan wrote it.
+// A deadline stands in the loan before a pod is noticed: as it was read, or as the plan wrote it.
 func TestDoorNoticeFollowsItsLoan(t *testing.T) {
 	bert := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}
 	read, sooner := doorTime.Add(time.Minute), doorTime.Add(30*time.Second)
@@ -222,11 +222,11 @@ func TestDoorNoticeFollowsItsLoan(t *testing.T) {
 	}
 }
 
-// An answer is one to the loan that the pod was told of, at the epoch of which it was told: an answer to another loan that has the same epoch, or one that
-// came before its notice, ends no wait.
+// An answer counts for the loan and epoch of the pod's notice: an answer to another loan that has the same epoch, or
+// one that came before its notice, ends no wait.
 func TestAnswersToOtherNoticesAreVoid(t *testing.T) {
 	evict := planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}, Loan: "l1"}
-	told := func(s *fleet.Snapshot, by fleet.LoanID, epoch, answer int64) {
+	notify := func(s *fleet.Snapshot, by fleet.LoanID, epoch, answer int64) {
 		s.Pods[1].NoticeLoan, s.Pods[1].NoticeEpoch, s.Pods[1].AckEpoch = by, epoch, answer
 	}
 	other := func(s *fleet.Snapshot, node fleet.NodeID, phase fleet.Phase) {
@@ -240,27 +240,27 @@ func TestAnswersToOtherNoticesAreVoid(t *testing.T) {
 		facts func(*fleet.Snapshot)
 		want  string
 	}{
-		{"of this loan", func(s *fleet.Snapshot) { told(s, "l1", 3, 3) }, ""},
-		{"of this loan while it is emptied", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "l1", 3, 3) }, ""},
-		{"of no loan", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "", 3, 3) }, wait},
-		{"of a loan that is gone", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "l2", 3, 3) }, wait},
+		{"of this loan", func(s *fleet.Snapshot) { notify(s, "l1", 3, 3) }, ""},
+		{"of this loan while it is emptied", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; notify(s, "l1", 3, 3) }, ""},
+		{"of no loan", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; notify(s, "", 3, 3) }, wait},
+		{"of a loan that is gone", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; notify(s, "l2", 3, 3) }, wait},
 		{"of a loan on another machine", func(s *fleet.Snapshot) {
 			other(s, "u2", fleet.Noticed)
 			s.Loans[0].Phase = fleet.Emptying
-			told(s, "l2", 3, 3)
+			notify(s, "l2", 3, 3)
 		}, wait},
-		{"of a loan on another machine, noticed", func(s *fleet.Snapshot) { other(s, "u2", fleet.Noticed); told(s, "l2", 3, 3) }, wait},
-		{"of another loan of the machine, both noticed", func(s *fleet.Snapshot) { other(s, "u1", fleet.Noticed); told(s, "l2", 3, 3) }, ""},
+		{"of a loan on another machine, noticed", func(s *fleet.Snapshot) { other(s, "u2", fleet.Noticed); notify(s, "l2", 3, 3) }, wait},
+		{"of another loan of the machine, both noticed", func(s *fleet.Snapshot) { other(s, "u1", fleet.Noticed); notify(s, "l2", 3, 3) }, ""},
 		{"of another loan of the machine, which is emptied", func(s *fleet.Snapshot) {
 			other(s, "u1", fleet.Noticed)
 			s.Loans[0].Phase = fleet.Emptying
-			told(s, "l2", 3, 3)
+			notify(s, "l2", 3, 3)
 		}, wait},
-		{"before it was told of this epoch", func(s *fleet.Snapshot) { told(s, "l1", 2, 3) }, wait},
-		{"before it was told of this epoch, while it is emptied", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; told(s, "l1", 2, 3) }, wait},
-		{"before it was told of anything", func(s *fleet.Snapshot) { told(s, "l1", 0, 3) }, wait},
-		{"to a later notice than the loan's", func(s *fleet.Snapshot) { told(s, "l1", 4, 3) }, wait},
-		{"to the notice before", func(s *fleet.Snapshot) { told(s, "l1", 3, 2) }, wait},
+		{"before it was told of this epoch", func(s *fleet.Snapshot) { notify(s, "l1", 2, 3) }, wait},
+		{"before it was told of this epoch, while it is emptied", func(s *fleet.Snapshot) { s.Loans[0].Phase = fleet.Emptying; notify(s, "l1", 2, 3) }, wait},
+		{"before it was told of anything", func(s *fleet.Snapshot) { notify(s, "l1", 0, 3) }, wait},
+		{"to a later notice than the loan's", func(s *fleet.Snapshot) { notify(s, "l1", 4, 3) }, wait},
+		{"to the notice before", func(s *fleet.Snapshot) { notify(s, "l1", 3, 2) }, wait},
 	} {
 		s := doorFacts()
 		c.facts(s)
@@ -279,7 +279,7 @@ func TestDoorTakenBack(t *testing.T) {
 		{"the tide turned", func(s *fleet.Snapshot) { s.Loans[0].Phase, s.Loans[0].Epoch = fleet.Lent, 4 }, ""},
 		{"recalled again", func(s *fleet.Snapshot) { s.Loans[0].Epoch = 5 }, ""},
 		{"the loan is gone", func(s *fleet.Snapshot) { s.Loans = nil }, ""},
-		{"told anew since", func(s *fleet.Snapshot) { s.Loans, s.Pods[1].NoticeEpoch = nil, 5 }, "another notice"},
+		{"noticed again since", func(s *fleet.Snapshot) { s.Loans, s.Pods[1].NoticeEpoch = nil, 5 }, "another notice"},
 		{"the pod is gone", func(s *fleet.Snapshot) { s.Pods[1].ID = "p9" }, "the pod is gone"},
 	} {
 		s := doorFacts()

@@ -37,7 +37,7 @@ func (s *Session) flowOf(a planner.Action) []request {
 		return []request{just(podWrite(a.Pod, KillPod{}, SeeGone))}
 	case *planner.JobScale:
 		return []request{just(&Write{Object: Object{ObjectJobMember, a.Member()}, If: Precondition{Size: fleet.KnownAt(a.From, s.plan.At)},
-			Change: SetParallelism{From: a.From, To: a.To, Leavers: a.Leavers}, OnConflict: ConflictSameSize, See: SeeVersion})}
+			Change: SetParallelism{From: a.From, To: a.To, Victims: a.Victims}, OnConflict: ConflictSameSize, See: SeeVersion})}
 	case *planner.Filler:
 		return []request{just(fillerWrite(a))}
 	case *planner.Mark:
@@ -59,7 +59,7 @@ func podWrite(p planner.PodRef, c Change, see Sight) *Write {
 
 func unsteer(p *fleet.Pod) *Write {
 	// A cost that another wrote over ours stays.
-	return podWrite(planner.PodRef{Name: p.Name, ID: p.ID}, Unsteer{Cost: p.DeletionCost == LeaverCost}, SeeVersion)
+	return podWrite(planner.PodRef{Name: p.Name, ID: p.ID}, Unsteer{Cost: p.DeletionCost == VictimCost}, SeeVersion)
 }
 
 func noticeWrite(n *planner.Notice) *Write {
@@ -87,11 +87,12 @@ func (s *Session) scaleFlow(a *planner.Scale) []request {
 	var out []request
 	svc := s.door.fresh.Service(a.Service)
 	leaves := func(id fleet.UID) bool {
-		return slices.ContainsFunc(a.Leavers, func(l planner.PodRef) bool { return l.ID == id })
+		return slices.ContainsFunc(a.Victims, func(l planner.PodRef) bool { return l.ID == id })
 	}
 	if a.To < a.From {
-		// Pods that a scale-in which never happened had chosen would go first now, in the place of those that are chosen today. Those of a
-		// scale-in that the ReplicaSet is still at keep their marks, and what bears no note of ours is another owner's.
+		// Pods that a scale-in which never happened had chosen would go first now, in the place of those that are
+		// chosen today. Pods of a scale-in that the ReplicaSet is still at keep their marks, and a pod without a note
+		// of ours is another owner's.
 		for i := range svc.Pods {
 			p := &svc.Pods[i]
 			if p.LeavesAt.OK && !p.Deleting && !leaves(p.ID) && !(svc.Shrinking() && svc.Goes(p)) {
@@ -99,8 +100,8 @@ func (s *Session) scaleFlow(a *planner.Scale) []request {
 			}
 		}
 	}
-	for _, l := range a.Leavers {
-		if p := s.door.Pod(l.ID); p != nil && p.DeletionCost == LeaverCost && p.LeavesAt.OK && p.LeavesAt.Value == a.To {
+	for _, l := range a.Victims {
+		if p := s.door.Pod(l.ID); p != nil && p.DeletionCost == VictimCost && p.LeavesAt.OK && p.LeavesAt.Value == a.To {
 			continue
 		}
 		out = append(out, just(podWrite(l, Steer{At: a.To}, SeeNothing)))
@@ -148,14 +149,16 @@ func (s *Session) moveFlow(m *planner.Move) []request {
 	case planner.MoveNodeGone:
 		return []request{status} // a machine that is gone took its share along
 	case planner.MoveRepair:
-		// A repair rests on the loan, so its version is asked first: a loan that was read too long ago must not undo what the share says.
+		// A repair depends on the loan, so its version is asked first: a loan that was read too long ago must not undo
+		// what the share says.
 		return []request{status, share}
 	}
 	return []request{share, status}
 }
 
-// orphanReads ask for what a loan that is made again, or an entry that is cleared, rests on: the share as it was judged, and that the loans of the entries
-// are gone. Loans and shares are watched apart: one that is not seen yet, though its share is, is no loan that is gone.
+// orphanReads ask for what a loan that is made again, or an entry that is cleared, depends on: the share as it was
+// judged, and that the loans of the entries are gone. Loans and shares are watched apart: one that is not seen yet,
+// though its share is, is no loan that is gone.
 func (s *Session) orphanReads(m *planner.Move) []request {
 	out := []request{s.shareRead(m.Node, m.Before.Node)}
 	n := s.door.NodeNamed(m.Node)
@@ -363,8 +366,9 @@ func (s *Session) opens(m *planner.Mark) bool {
 		m.Want.Fence == fleet.FenceExecute && n.Marks.Fence != fleet.FenceExecute)
 }
 
-// closes reports whether marks keep pods off a node that the node lets land now. Any other change that meets a conflict waits for the next cycle:
-// annotations can wait, and a node that changed may not have the marks any more that let the share go unread.
+// closes reports whether marks keep pods off a node that the node lets land now. Any other change that meets a conflict
+// waits for the next cycle: annotations can wait, and a node that changed might not have the marks any more that let
+// the share go unread.
 func (s *Session) closes(m *planner.Mark) bool {
 	n := s.door.NodeNamed(m.Node)
 	return n != nil && (m.Want.HolderTaint && !n.Marks.HolderTaint || !m.Want.OfflineLabel && n.Marks.OfflineLabel) && !s.mayOpen(m)

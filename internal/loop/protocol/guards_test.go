@@ -101,11 +101,11 @@ func TestMarksOfAScaleIn(t *testing.T) {
 		change string // what is written of pods, by the types of the changes
 	}{
 		{"nothing is marked", func(*fleet.Service, *fleet.Pod, *fleet.Pod) {}, 2, "Steer"},
-		{"it is marked for this size", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt = LeaverCost, at(2) }, 2, ""},
-		{"it is marked for another size", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt = LeaverCost, at(1) }, 2, "Steer"},
+		{"it is marked for this size", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt = VictimCost, at(2) }, 2, ""},
+		{"it is marked for another size", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt = VictimCost, at(1) }, 2, "Steer"},
 		{"its cost is another's", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt = -5, at(2) }, 2, "Steer"},
-		{"it has the cost and no note", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt.Value = LeaverCost, 2 }, 2, "Steer"},
-		{"another has an old mark", func(_ *fleet.Service, _, o *fleet.Pod) { o.DeletionCost, o.LeavesAt = LeaverCost, at(1) }, 2, "Unsteer with its cost, Steer"},
+		{"it has the cost and no note", func(_ *fleet.Service, p, _ *fleet.Pod) { p.DeletionCost, p.LeavesAt.Value = VictimCost, 2 }, 2, "Steer"},
+		{"another has an old mark", func(_ *fleet.Service, _, o *fleet.Pod) { o.DeletionCost, o.LeavesAt = VictimCost, at(1) }, 2, "Unsteer with its cost, Steer"},
 		{"another has an old mark, and a cost of its owner", func(_ *fleet.Service, _, o *fleet.Pod) { o.DeletionCost, o.LeavesAt = 7, at(1) }, 2, "Unsteer, Steer"},
 		{"another is ending", func(_ *fleet.Service, _, o *fleet.Pod) { o.LeavesAt, o.Deleting = at(1), true }, 2, "Steer"},
 		{"another goes by a scale-in that stands", func(s *fleet.Service, _, o *fleet.Pod) { s.Desired.Value, o.LeavesAt = 1, at(1) }, 0, "Steer"},
@@ -124,7 +124,7 @@ func TestMarksOfAScaleIn(t *testing.T) {
 		svc.Pods = []fleet.Pod{chosen, other}
 		var got []string
 		for _, r := range New(&planner.Plan{LeaderEpoch: 4}, f).scaleFlow(&planner.Scale{Service: svc.ID, By: fleet.ByScale, From: from, To: c.to,
-			Leavers: []planner.PodRef{{Name: chosen.Name, ID: chosen.ID}}}) {
+			Victims: []planner.PodRef{{Name: chosen.Name, ID: chosen.ID}}}) {
 			w, _ := r.write()
 			switch x := w.Change.(type) {
 			case Steer:
@@ -355,7 +355,8 @@ func TestWhichEvictionsNeedADrain(t *testing.T) {
 	}
 }
 
-// What a stage takes is charged to the pool of the machine before the act, and what its budget does not hold is refused. Recalls are counted whatever it holds.
+// Pods that a stage takes are charged to the pool of the machine before the act, and refused beyond its budget. Recalls
+// are counted whatever it holds.
 func TestChargesOfAStage(t *testing.T) {
 	evict := func(loan fleet.LoanID, job fleet.JobID) planner.Plan {
 		return planner.Plan{Evictions: []planner.Eviction{{Pod: bertPod, Loan: loan, Job: job}}}
@@ -444,8 +445,8 @@ func TestChargesOfAStage(t *testing.T) {
 	}
 }
 
-// What the API server denied is taken back from the line of the recalls, and nothing else: not what it evicted, what the budget was charged with, what had no
-// ledger, and what is no eviction.
+// A denied eviction is taken back from the line of the recalls, and nothing else: not what it evicted, what the budget
+// was charged with, what had no ledger, and what is no eviction.
 func TestDeniedRecallsAreReturned(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -644,7 +645,7 @@ func TestADeadlineMovesWithoutItsKill(t *testing.T) {
 	expect(t, "and a kill in the past", judge(NewDoor(f).CheckMove(&m)), "announce a kill")
 }
 
-// Pods that others brought, or that are ending, answer for nobody.
+// Pods that others brought, or that are ending, answer for no other.
 func TestWhoseAnswersEndTheNotice(t *testing.T) {
 	pod := func(name string, class fleet.PodClass, ending bool, ack int64) fleet.Pod {
 		return fleet.Pod{ID: fleet.UID("u-" + name), Name: fleet.Name{Namespace: "train", Name: name}, Node: "u1", NodeName: "n1", Class: class, Phase: fleet.PodRunning,
@@ -716,14 +717,14 @@ func TestRaisesLookAtEveryTarget(t *testing.T) {
 	}
 }
 
-// A leaver that is marked already hides none that follows it.
-func TestEachLeaverIsMarked(t *testing.T) {
+// A victim that is marked already hides none that follows it.
+func TestEachVictimIsMarked(t *testing.T) {
 	f := versioned()
-	f.Pods[0].DeletionCost, f.Pods[0].LeavesAt = LeaverCost, fleet.KnownAt(int32(1), doorTime)
+	f.Pods[0].DeletionCost, f.Pods[0].LeavesAt = VictimCost, fleet.KnownAt(int32(1), doorTime)
 	second := f.Pods[0]
 	second.ID, second.Name.Name, second.DeletionCost = "p8", "cart-b", 0
 	f.Pods = append(f.Pods, second)
-	scale := planner.Scale{Service: "shop/cart", By: fleet.ByScale, From: 3, To: 1, Leavers: []planner.PodRef{{Name: f.Pods[0].Name, ID: "p1"}, {Name: second.Name, ID: "p8"}}}
+	scale := planner.Scale{Service: "shop/cart", By: fleet.ByScale, From: 3, To: 1, Victims: []planner.PodRef{{Name: f.Pods[0].Name, ID: "p1"}, {Name: second.Name, ID: "p8"}}}
 	flow := New(&planner.Plan{LeaderEpoch: 4}, f).scaleFlow(&scale)
 	if len(flow) != 2 {
 		t.Fatalf("%d writes, want the mark of the second and the size", len(flow))
@@ -748,7 +749,7 @@ func TestWhereRequestsAreChanged(t *testing.T) {
 	}
 }
 
-// What this plan wrote of a machine's share is not that of another machine of the name.
+// This plan's write of a machine's share does not stand for another machine of the name.
 func TestTheShareOfAnotherMachineOfTheName(t *testing.T) {
 	s := New(&planner.Plan{LeaderEpoch: 4}, versioned())
 	s.shares["n1"] = wroteShare{node: "u1", share: fleet.Share{Exists: true}, version: "s8"}
@@ -760,7 +761,8 @@ func TestTheShareOfAnotherMachineOfTheName(t *testing.T) {
 	}
 }
 
-// The end of a loan that never had its share lets nothing go that another loan has; where nobody has the cells, or the loan goes on, its entry is written.
+// The end of a loan that never had its share lets nothing go that another loan has; where no side has the cells, or the
+// loan goes on, its entry is written.
 func TestTheEndOfALoanThatNeverHadItsShare(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase  fleet.Phase

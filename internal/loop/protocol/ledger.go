@@ -25,7 +25,7 @@ type charges struct {
 	returns int
 }
 
-// spends reports whether the charges rest on the budget. Recalls alone wait for none.
+// spends reports whether the charges depend on the budget. Recalls alone wait for none.
 func (c *charges) spends() bool { return c.spending != nil && len(c.spending.Spent) > 0 }
 
 // on is a ledger with the charges counted.
@@ -53,8 +53,8 @@ type stageCharges struct {
 	tasks map[fleet.PoolID]*Task
 }
 
-// chargeStage counts what the actions of a stage take, each action once and only when it passes the door. What the budget does not allow is
-// refused: the planner spent it already, from older facts, and another actor was faster.
+// chargeStage counts what the actions of a stage take, each action once and only when it passes the door. An action
+// beyond the budget is refused: the planner spent it already, from older facts, and another actor was faster.
 func (s *Session) chargeStage(tasks []*Task) []*Task {
 	c := &stageCharges{s: s, pods: once(s.door.fresh.PodsByPool), pools: map[fleet.PoolID]*charges{}, tasks: map[fleet.PoolID]*Task{}}
 	for _, t := range tasks {
@@ -148,7 +148,8 @@ func (c *stageCharges) poolOf(e *planner.Eviction) fleet.PoolID {
 	return ""
 }
 
-// take spends what an action takes. What is due to others is counted on the line of the recalls, whatever the budget says.
+// take spends what an action takes. Pods that are due to others are counted on the line of the recalls, whatever the
+// budget says.
 func (c *stageCharges) take(t *Task, list []planner.Charge, take func(s *fleet.Spending, pods int) (refusedBy string)) error {
 	for _, x := range list {
 		of := c.of(x.Pool)

@@ -23,7 +23,8 @@ type Session struct {
 	waived  map[planner.Key]bool
 	// raise checks a raise against the quotas of its tenant.
 	raise func(*planner.Scale) error
-	// What this plan wrote: the second parcel of a machine starts from the first one's share, and a later stage from the ledgers of an earlier one.
+	// This plan's writes: the second parcel of a machine starts from the first one's share, and a later stage from the
+	// ledgers of an earlier one.
 	shares  map[string]wroteShare
 	ledgers map[fleet.PoolID]wroteLedger
 	// drained are the loans whose drain this plan wrote.
@@ -179,7 +180,8 @@ func (s *Session) Check(a planner.Action) error {
 	panic(fmt.Sprintf("an action that the protocol does not know: %T", a))
 }
 
-// Stages yields the stages in order. A stage is made when it is asked for, since its ledgers rest on what earlier stages did.
+// Stages yields the stages in order. A stage is made when it is asked for, since its ledgers depend on what earlier
+// stages did.
 func (s *Session) Stages(yield func(Stage) bool) {
 	for _, list := range s.plan.Stages() {
 		if !yield(s.stage(list)) {

@@ -87,7 +87,7 @@ func begin() planner.Move {
 
 var bertPod = planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-0"}, ID: "p2"}
 
-// What each action writes, in which order, on which versions, and what becomes of it when the API answers otherwise.
+// The writes of each action: in which order, on which versions, and what becomes of it when the API answers otherwise.
 func TestSession(t *testing.T) {
 	past := func(s *fleet.Snapshot) *fleet.Snapshot { // the deadline ran out
 		s.At = doorTime.Add(2 * time.Minute)
@@ -161,7 +161,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A repair rests on the loan, so that the loan is asked first; forgetting ends with the loan.
+// A repair depends on the loan, so that the loan is asked first; forgetting ends with the loan.
 func TestOrderOfTheWrites(t *testing.T) {
 	s := versioned()
 	s.Nodes[0].Share.Parcels[0].Epoch = 4 // one step ahead
@@ -191,7 +191,7 @@ func TestASessionKnowsItsOwnWrites(t *testing.T) {
 	}
 }
 
-// What a held plan would do is refused as a whole, and no ledger is charged for it.
+// A held plan is refused as a whole, and no ledger is charged for it.
 func TestAHeldPlanWritesNothing(t *testing.T) {
 	s := versioned()
 	s.At = doorTime.Add(2 * time.Minute)

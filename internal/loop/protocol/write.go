@@ -92,7 +92,7 @@ type Fact struct {
 // OnConflict says what a conflict means to a write.
 type OnConflict string
 
-// What conflicts mean.
+// Meanings of conflicts.
 const (
 	// Stale: the facts moved on, and the next cycle decides again.
 	ConflictStale OnConflict = ""
@@ -100,7 +100,8 @@ const (
 	ConflictSameSize OnConflict = "SameSize"
 	// SameLedger: as SameSize, of a pool whose disruption ledger no other actor charged. Recalls are added whatever it says.
 	ConflictSameLedger OnConflict = "SameLedger"
-	// SameLeader: as SameSize, of a node that no newer leader marked. Marks are a level and rest on nothing else of the node.
+	// SameLeader: as SameSize, of a node that no newer leader marked. Marks are a level and depend on nothing else of
+	// the node.
 	ConflictSameLeader OnConflict = "SameLeader"
 )
 
@@ -126,11 +127,12 @@ type Write struct {
 	// Undo takes the earlier writes of the action back when this one is refused; nil where there is nothing to take back.
 	Undo *Write
 	See  Sight
-	// Rests are objects that the write rests on besides its own, at the versions that were judged. An executor that knows a newer version refuses
-	// the write as stale. No safety rests on it: an executor that knows no better sends the write.
+	// Rests are objects that the write depends on besides its own, at the versions that were judged. An executor that
+	// knows a newer version refuses the write as stale. No safety depends on it: an executor that knows no better sends
+	// the write.
 	Rests []Rest
-	// Drained names the loan whose drain this plan wrote and the write rests on; empty where it rests on none. The session hands the write out
-	// only after the drain was taken.
+	// Drained names the loan whose drain this plan wrote and the write depends on; empty where it depends on none. The
+	// session hands the write out only after the drain was taken.
 	Drained fleet.LoanID
 
 	// Undoes says that the write takes back what an earlier write of its action did.
@@ -182,7 +184,7 @@ type (
 	Steer struct{ At int32 }
 	// Unsteer takes that mark back, and the deletion cost with it when it is still ours.
 	Unsteer struct{ Cost bool }
-	// SetNotice writes the checkpoint notice on a pod. Unless it tells a known epoch again, the pod's earlier answer goes.
+	// SetNotice writes the checkpoint notice on a pod. Unless it repeats a known epoch, the pod's earlier answer goes.
 	SetNotice struct {
 		Loan     fleet.LoanID
 		Epoch    int64
@@ -198,7 +200,7 @@ type (
 	// SetParallelism writes the size of one member of an elastic job.
 	SetParallelism struct {
 		From, To int32
-		Leavers  []string
+		Victims  []string
 	}
 	// CreateFiller makes a pause pod that holds room.
 	CreateFiller struct{ Filler *planner.Filler }
@@ -233,9 +235,9 @@ func (SetMarks) change()       {}
 func (SetRequests) change()    {}
 func (ResizePod) change()      {}
 
-// LeaverCost is the deletion cost of a pod that is marked to go. It is below the cost of every pod without a mark (0), so that a ReplicaSet
+// VictimCost is the deletion cost of a pod that is marked to go. It is below the cost of every pod without a mark (0), so that a ReplicaSet
 // takes the marked ones first.
-const LeaverCost = -1000
+const VictimCost = -1000
 
 // Answered is how the API answered a request.
 type Answered string

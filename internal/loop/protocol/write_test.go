@@ -3,9 +3,9 @@ package protocol
 import "testing"
 
 // A ReplicaSet takes the pods of the lowest cost first, and a pod without a mark costs nothing.
-func TestALeaverGoesBeforeAPodWithoutAMark(t *testing.T) {
+func TestAVictimGoesBeforeAPodWithoutAMark(t *testing.T) {
 	const unmarked = 0
-	if LeaverCost >= unmarked {
-		t.Errorf("a leaver costs %d, a pod without a mark %d", LeaverCost, unmarked)
+	if VictimCost >= unmarked {
+		t.Errorf("a leaver costs %d, a pod without a mark %d", VictimCost, unmarked)
 	}
 }

@@ -19,7 +19,7 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 func TestDecisionsAreKept(t *testing.T) {
 	l := New(Ports{}, Options{Remember: time.Hour})
 	for at := noon; !at.After(noon.Add(3 * time.Hour)); at = at.Add(time.Minute) {
-		l.keep(at, &planner.Plan{Targets: []hpa.Target{
+		l.keepForNext(at, &planner.Plan{Targets: []hpa.Target{
 			{Service: "shop/cart", Decision: hpa.Decision{At: at, Replicas: 3}},
 			{Service: "shop/gone"},
 		}}, &Receipt{})
@@ -33,7 +33,8 @@ func TestDecisionsAreKept(t *testing.T) {
 	}
 }
 
-// Leads reckon with the pace of the loop where that is slower than the planner's own figure, and never with a faster one.
+// Leads compute with the pace of the loop where that is slower than the planner's own figure, and never with a faster
+// one.
 func TestThePlanKnowsThePace(t *testing.T) {
 	for react, want := range map[time.Duration]time.Duration{15 * time.Second: time.Minute, 5 * time.Minute: 5 * time.Minute} {
 		o := DefaultOptions()
@@ -48,7 +49,7 @@ func TestThePlanKnowsThePace(t *testing.T) {
 func TestBegunLoansAreCounted(t *testing.T) {
 	l := New(Ports{}, DefaultOptions())
 	begin := func(at time.Time, id fleet.LoanID, outcome Outcome) {
-		l.keep(at, &planner.Plan{Moves: []planner.Move{{Kind: planner.MoveBegin, Before: fleet.Loan{ID: id, From: "online"}}}},
+		l.keepForNext(at, &planner.Plan{Moves: []planner.Move{{Kind: planner.MoveBegin, Before: fleet.Loan{ID: id, From: "online"}}}},
 			&Receipt{Results: []Result{{Action: "Move", Subject: string(id), Outcome: outcome}}})
 	}
 	begin(noon, "a", Done)
@@ -58,7 +59,7 @@ func TestBegunLoansAreCounted(t *testing.T) {
 	if len(l.begun) != 2 {
 		t.Errorf("%d loans were begun, want a and d", len(l.begun))
 	}
-	l.keep(noon.Add(time.Hour), &planner.Plan{}, &Receipt{})
+	l.keepForNext(noon.Add(time.Hour), &planner.Plan{}, &Receipt{})
 	if len(l.begun) != 1 || l.begun[0] != (planner.Begun{Loan: "d", From: "online", At: noon.Add(30 * time.Minute)}) {
 		t.Errorf("after an hour %v count", l.begun)
 	}

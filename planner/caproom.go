@@ -8,20 +8,22 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// squeeze shares the room of online pools that are full. Most of what services ask for beyond their load is insurance; where all of it does not
-// fit, it would be had by whoever asked first, and the load of whoever asks last would wait for room. So each is left what it asks for if the
-// tide comes as its median has it, and all of them the same part of their insurance. What they want is told as before, so that nothing is
-// lent meanwhile, and what can be recalled or borrowed is.
-func (m *maker) squeeze() {
+// capRoom shares the room of online pools that are full. Most of what services ask for beyond their load is insurance;
+// where all of it does not fit, the first service would take all of it, and the load of the last would wait for room.
+// So each is left what it asks for if the tide comes as its median has it, and all of them the same part of their
+// insurance. Their wishes stay as they are, so that nothing is lent meanwhile, and the plan recalls or borrows what it
+// can.
+func (m *maker) capRoom() {
 	for i := range m.in.Snapshot.Pools {
 		if p := &m.in.Snapshot.Pools[i]; p.Class == fleet.Online && !p.Waits {
-			m.squeezePool(m.ledgerOf(p))
+			m.capPool(m.ledgerOf(p))
 		}
 	}
 }
 
-func (m *maker) squeezePool(l *ledger) {
-	// A machine that is not ready counts: what a lost one held is asked for anew, and what restarts takes nobody's insurance.
+func (m *maker) capPool(l *ledger) {
+	// A machine that is not ready counts: pods of a lost machine are created again, and a restart takes no service's
+	// insurance.
 	room, want := l.Holds.Add(l.borrowedCapacity()).CPUAndMemory(), l.Other.CPUAndMemory()
 	for _, v := range l.services {
 		want = want.Add(l.holds(v, v.takes(v.target)))

@@ -8,10 +8,10 @@ import (
 	"github.com/springtide/springtide/internal/series"
 )
 
-// Hold is a fall or a rise of the load that history does not know. It counts as a fault of the measurement, or of what stands before the service, until
+// Doubt is a fall or a rise of the load that history does not know. It counts as a fault of the measurement, or of what stands before the service, until
 // shown otherwise: while it is held, its samples are in quarantine. A portrait that holds one ends where the doubt begins, so the next fold is
 // given the same samples again, and a restart forgets nothing.
-type Hold struct {
+type Doubt struct {
 	// Since is the begin of the first step that is held; zero while nothing is in doubt.
 	Since time.Time
 	// Top is the load that it fell from, or rose from.
@@ -27,24 +27,24 @@ type Hold struct {
 }
 
 // next is a doubt that begins at a time with a load of top before it. The first one is kept where it was eased.
-func (h Hold) next(since time.Time, top float64, rise bool) Hold {
+func (h Doubt) next(since time.Time, top float64, rise bool) Doubt {
 	first := h.first()
-	if h.Eased && first == (Hold{}) {
+	if h.Eased && first == (Doubt{}) {
 		first = h
 	}
-	return Hold{Since: since, Top: top, Rise: rise, FirstSince: first.Since, FirstTop: first.Top}
+	return Doubt{Since: since, Top: top, Rise: rise, FirstSince: first.Since, FirstTop: first.Top}
 }
 
 // first is what is in force once a doubt is over.
-func (h Hold) first() Hold {
+func (h Doubt) first() Doubt {
 	if h.FirstSince.IsZero() {
-		return Hold{}
+		return Doubt{}
 	}
-	return Hold{Since: h.FirstSince, Top: h.FirstTop, Eased: true}
+	return Doubt{Since: h.FirstSince, Top: h.FirstTop, Eased: true}
 }
 
 // unconfirmed is since when loads are of falls that nothing confirmed: they are learned, and are no falls to measure others by.
-func (h Hold) unconfirmed() (since time.Time, yes bool) {
+func (h Doubt) unconfirmed() (since time.Time, yes bool) {
 	if !h.FirstSince.IsZero() {
 		return h.FirstSince, true
 	}
@@ -52,10 +52,10 @@ func (h Hold) unconfirmed() (since time.Time, yes bool) {
 }
 
 // Held reports whether a fall is in doubt: nothing scales in.
-func (h Hold) Held() bool { return h.Quarantined() && !h.Rise }
+func (h Doubt) Held() bool { return h.Quarantined() && !h.Rise }
 
 // Quarantined reports whether samples are in quarantine: nothing is learned from Since on.
-func (h Hold) Quarantined() bool { return !h.Since.IsZero() && !h.Eased }
+func (h Doubt) Quarantined() bool { return !h.Since.IsZero() && !h.Eased }
 
 const (
 	// DefaultHoldFor is how long an unconfirmed fall is held. Outages of a metrics path last minutes to an hour; two hours of idle replicas
@@ -104,12 +104,12 @@ type suspects struct {
 // doubt of its own, and so is a rise.
 func (s *suspects) held(i, n int) bool {
 	s.now = i
-	h := &s.p.Hold
+	h := &s.p.Doubt
 	if i < s.judged {
 		return false
 	}
 	if h.Eased && (s.back(i) > s.k || s.time(i).Sub(h.Since) >= easedFor) {
-		*h = Hold{}
+		*h = Doubt{}
 	}
 	if !h.Quarantined() {
 		if f, fell := s.fell(i); fell && s.p.doubts(f) && !(s.backfill && s.p.young()) {
@@ -133,7 +133,7 @@ func (s *suspects) fault(i int) bool { return i < s.faultEnd }
 func (s *suspects) over(i, n int) bool {
 	// A service with one signal resumes after a bound. Where a second one contradicts the first, the bound counts from then; and where the load falls
 	// once more, from there: a second fall does not inherit the clock of the first.
-	agreed, alone, high := 0, s.p.Hold.Since, 0
+	agreed, alone, high := 0, s.p.Doubt.Since, 0
 	for j := i; j < n; j++ {
 		if !math.IsNaN(s.at(j)) {
 			s.p.Quality.LastSample = s.time(j + 1)
@@ -159,13 +159,13 @@ func (s *suspects) over(i, n int) bool {
 			return s.turns(j-high+1, n, true)
 		case back > s.k:
 			s.faultEnd = j - back + 1
-			top := s.p.Hold.Top
-			s.p.Dips = noteSwing(s.p.Dips, s.p.Hold.Since, s.swing(i, j, func(y float64) float64 { return 1 - y/top }))
-			s.p.Hold = s.p.Hold.first()
+			top := s.p.Doubt.Top
+			s.p.Dips = noteSwing(s.p.Dips, s.p.Doubt.Since, s.swing(i, j, func(y float64) float64 { return 1 - y/top }))
+			s.p.Doubt = s.p.Doubt.first()
 		case agreed > 0 && time.Duration(agreed)*s.p.Step >= agreeFor:
-			s.p.Hold = s.p.Hold.first()
-		case s.time(j+1).Sub(alone) >= s.holdFor, s.time(j+1).Sub(s.p.Hold.Since) >= max(heldAtMost, s.holdFor):
-			s.p.Hold.Eased = true
+			s.p.Doubt = s.p.Doubt.first()
+		case s.time(j+1).Sub(alone) >= s.holdFor, s.time(j+1).Sub(s.p.Doubt.Since) >= max(heldAtMost, s.holdFor):
+			s.p.Doubt.Eased = true
 		default:
 			continue
 		}
@@ -179,7 +179,7 @@ func (s *suspects) over(i, n int) bool {
 // hundred times as much, or the other way round. Its earlier values were a fault, and both are measured by the load
 // before that.
 func (s *suspects) turns(i, n int, rise bool) bool {
-	s.p.Hold = s.p.Hold.next(s.time(i), s.p.Hold.Top, rise)
+	s.p.Doubt = s.p.Doubt.next(s.time(i), s.p.Doubt.Top, rise)
 	switch {
 	case i > s.now:
 		s.faultEnd, s.judged = i, i
@@ -192,11 +192,11 @@ func (s *suspects) turns(i, n int, rise bool) bool {
 
 // high reports whether the load of a step is more than usual and more than the replicas could have served.
 func (s *suspects) high(i int) bool {
-	return s.at(i) > s.usualMost(i, s.p.Hold.Top)/backShare && !s.served(i)
+	return s.at(i) > s.usualMost(i, s.p.Doubt.Top)/backShare && !s.served(i)
 }
 
 // low reports whether the load of a step is less than usual.
-func (s *suspects) low(i int) bool { return s.at(i) < s.least(i, s.p.Hold.Top) }
+func (s *suspects) low(i int) bool { return s.at(i) < s.least(i, s.p.Doubt.Top) }
 
 func (s *suspects) time(i int) time.Time { return series.GridTime(s.first+int64(i), s.p.Step) }
 
@@ -223,7 +223,7 @@ func (s *suspects) fell(i int) (Fall, bool) {
 
 // fellAgain reports whether the load of a step lies lower than history explains against what was measured since the fall that is held.
 func (s *suspects) fellAgain(i int) bool {
-	h := &s.p.Hold
+	h := &s.p.Doubt
 	_, fell := s.p.fallOf(s.at(i), againShare/fallShare*h.Top, fallReach, s.time(i), 0, func(ago time.Duration) float64 {
 		if j := i - int(ago/s.p.Step); !s.time(j).Before(h.Since) {
 			return s.at(j)
@@ -238,7 +238,7 @@ func (s *suspects) fellAgain(i int) bool {
 // what is usual.
 func (s *suspects) least(i int, top float64) float64 {
 	return backShare * usual(top, func(ago time.Duration) float64 {
-		if k := i - int(ago/s.p.Step); s.time(k).Before(s.p.Hold.Since) {
+		if k := i - int(ago/s.p.Step); s.time(k).Before(s.p.Doubt.Since) {
 			return s.at(k)
 		}
 		return math.NaN()
@@ -267,8 +267,8 @@ func (s *suspects) witness(i int) (tells, agrees bool) {
 		return false, false
 	}
 	idle := s.pods * max(p.CPUIdle.Value, 0)
-	before, now := idle+p.CPUPerLoad.Value*p.Hold.Top, idle+p.CPUPerLoad.Value*y
-	scaled := before * y / p.Hold.Top
+	before, now := idle+p.CPUPerLoad.Value*p.Doubt.Top, idle+p.CPUPerLoad.Value*y
+	scaled := before * y / p.Doubt.Top
 	tells = now > 0 && now >= agreeApart*scaled && now < backShare*before
 	return tells, tells && math.Abs(cpu/now-1) <= agreeWithin
 }

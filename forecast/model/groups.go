@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Kin is what many series have taught jointly: series are grouped by a few traits of their shape, and each group has
+// Groups are what many series have taught jointly: series are grouped by a few traits of their shape, and each group has
 // its own regressions. Its kin have often seen what one series has seen too seldom.
-type Kin struct {
+type Groups struct {
 	Step   time.Duration
 	Groups []Group
 	// Width is the spread of each trait over the series.
@@ -56,7 +56,7 @@ func (l *Learner) traits() (v [nTrait]float64, ok bool) {
 }
 
 // Speak is the number of series whose groups have something to say.
-func (k *Kin) Speak() int {
+func (k *Groups) Speak() int {
 	n := 0
 	for i := range k.Groups {
 		if g := &k.Groups[i]; g.speaks() {
@@ -67,7 +67,7 @@ func (k *Kin) Speak() int {
 }
 
 // most is the group of most series among those that speak, nil where none does.
-func (k *Kin) most() *Group {
+func (k *Groups) most() *Group {
 	var out *Group
 	for i := range k.Groups {
 		if g := &k.Groups[i]; g.speaks() && (out == nil || g.Series > out.Series) {
@@ -84,7 +84,7 @@ func (g *Group) speaks() bool { return len(g.Ridge) > 0 }
 func (g *Group) hush() { *g = Group{Centre: g.Centre, Series: g.Series} }
 
 // nearest is the group of a series whose traits, over their widths, are given.
-func (k *Kin) nearest(v [nTrait]float64) int {
+func (k *Groups) nearest(v [nTrait]float64) int {
 	return nearest(v, len(k.Groups), func(i int) [nTrait]float64 { return k.Groups[i].Centre })
 }
 
@@ -105,7 +105,7 @@ func (p *Parting) nearest(v [nTrait]float64) int {
 }
 
 // mapOf is the mean of the maps of the partings for a series whose traits, over their widths, are given; nil where there are none.
-func (k *Kin) mapOf(v [nTrait]float64) [][]float64 {
+func (k *Groups) mapOf(v [nTrait]float64) [][]float64 {
 	var out [][]float64
 	for i := range k.Partings {
 		p := &k.Partings[i]

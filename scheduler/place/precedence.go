@@ -7,15 +7,15 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// level is the standing of pods against preemption: by priority, and of equal priority guaranteed pods stand above all others.
-type level struct {
+// precedence is the standing of pods against preemption: by priority, and of equal priority guaranteed pods stand above all others.
+type precedence struct {
 	priority   int32
 	guaranteed bool
 }
 
-func (s *Shape) level() level { return level{s.Priority, s.Guaranteed} }
+func (s *Shape) precedence() precedence { return precedence{s.Priority, s.Guaranteed} }
 
-func (l level) compare(o level) int {
+func (l precedence) compare(o precedence) int {
 	return cmp.Or(cmp.Compare(l.priority, o.priority), fleet.TrueFirst(o.guaranteed, l.guaranteed))
 }
 
@@ -23,13 +23,13 @@ func (l level) compare(o level) int {
 // preemption could free on a machine. They are kept from the first question on: a table that is never asked has none.
 type levels struct {
 	on   bool
-	all  []level
+	all  []precedence
 	sums [][]vec // by level and row
 }
 
 // number finds a level.
-func (l *levels) number(x level) (int, bool) {
-	return slices.BinarySearchFunc(l.all, x, level.compare)
+func (l *levels) number(x precedence) (int, bool) {
+	return slices.BinarySearchFunc(l.all, x, precedence.compare)
 }
 
 // levelsOn starts to keep the levels.
@@ -50,7 +50,7 @@ func (t *Table) chargeLevel(p *pod, times int64) {
 	if !t.levels.on || p.role != stays {
 		return
 	}
-	x := t.classes[p.class].shape.level()
+	x := t.classes[p.class].shape.precedence()
 	k, ok := t.levels.number(x)
 	if !ok {
 		t.levels.all = slices.Insert(t.levels.all, k, x)

@@ -90,7 +90,7 @@ func family(n, days int, seed uint64) []Lesson {
 }
 
 // miss is the mean absolute log error over the day after each series, asked with and without kin.
-func miss(lessons []Lesson, kin *Kin) float64 {
+func miss(lessons []Lesson, kin *Groups) float64 {
 	sum := 0.0
 	for _, s := range lessons {
 		n := len(s.Values) - 24
@@ -110,7 +110,7 @@ func miss(lessons []Lesson, kin *Kin) float64 {
 }
 
 // taughtKin are those of a family that tests have in common.
-var taughtKin = sync.OnceValues(func() (early, final *Kin) { return Teach(time.Hour, family(12, 28, 1), 4*24, inOrder) })
+var taughtKin = sync.OnceValues(func() (early, final *Groups) { return Teach(time.Hour, family(12, 28, 1), 4*24, inOrder) })
 
 // Kin that saw the same law in many series help those who saw it for two weeks.
 func TestKinHelpTheirLike(t *testing.T) {
@@ -158,7 +158,7 @@ func TestKinOfNoKindAreSilent(t *testing.T) {
 		for _, v := range all {
 			v.missed[0] *= tt.missed
 		}
-		k := Kin{Groups: []Group{{Ridge: [][]float64{{1}}, Series: 4}}, Partings: []Parting{{}}}
+		k := Groups{Groups: []Group{{Ridge: [][]float64{{1}}, Series: 4}}, Partings: []Parting{{}}}
 		k.weigh(all)
 		if got := k.Groups[0].speaks(); got != tt.want {
 			t.Errorf("%s: speaks: %v, want %v", name, got, tt.want)
@@ -171,7 +171,7 @@ func TestKinOfNoKindAreSilent(t *testing.T) {
 		}
 	}
 	// No member was tried, so none speaks.
-	k := Kin{Groups: []Group{{Ridge: [][]float64{{1}}}}}
+	k := Groups{Groups: []Group{{Ridge: [][]float64{{1}}}}}
 	if k.weigh(nil); k.Speak() != 0 || k.Groups[0].speaks() {
 		t.Error("a group that nobody tried speaks")
 	}
@@ -201,7 +201,7 @@ func TestMaps(t *testing.T) {
 		all[i] = study(time.Hour, lessons[i])
 	}
 	points[9][0], points[10][0] = 5, 9
-	k := Kin{Partings: []Parting{{Centres: [][nTrait]float64{{}, {5}, {9}}}}}
+	k := Groups{Partings: []Parting{{Centres: [][nTrait]float64{{}, {5}, {9}}}}}
 	k.learnWindows(all, points, inOrder)
 	maps := k.Partings[0].Maps
 	if len(maps[0]) != 48 || len(maps[0][0]) != 192 {

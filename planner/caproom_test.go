@@ -68,8 +68,8 @@ func TestFullPoolIsShared(t *testing.T) {
 	}
 }
 
-// What is measured is nobody's insurance: with loads at their quantiles nobody is cut, and pods wait.
-func TestSqueezeLeavesTheLoad(t *testing.T) {
+// Measured load is no insurance: with loads at their quantiles no service is cut, and pods wait.
+func TestCapRoomLeavesTheLoad(t *testing.T) {
 	w, input := doubtful(6, 60, 80, 40)
 	in := input()
 	for id, live := range in.Live {
@@ -90,7 +90,7 @@ func TestSqueezeLeavesTheLoad(t *testing.T) {
 }
 
 // A squeezed service scales in as it always does: not before the stabilisation window agrees.
-func TestSqueezeWaitsForTheWindow(t *testing.T) {
+func TestCapRoomWaitsForTheWindow(t *testing.T) {
 	w, input := doubtful(6, 60, 80, 40)
 	for i := range w.s.Services {
 		w.s.Services[i].Desired.Value *= 2

@@ -7,9 +7,10 @@ import (
 	"github.com/springtide/springtide/quota"
 )
 
-// crumbs finds tenants whose pods wait though they hold no more than they are guaranteed with any of them, and the free CPU and memory of machines that online has
-// for itself and that none of these pods fits. Sums of cores say that there is room; borrowers would hold what they do fit for as long as they like.
-func (t *tenants) crumbs() {
+// fragments finds tenants whose pods wait though they hold no more than they are guaranteed with any of them, and the
+// free CPU and memory of machines that online has for itself and that none of these pods fits. Sums of cores say that
+// there is room; borrowers would hold what they do fit for as long as they like.
+func (t *tenants) fragments() {
 	s := t.in.Snapshot
 	waiting, asked := map[fleet.TenantID][]fleet.Resources{}, map[fleet.TenantID]fleet.Resources{}
 	for i := range s.Pods {
@@ -28,7 +29,7 @@ func (t *tenants) crumbs() {
 		if len(waiting[w.Tenant]) == 0 {
 			continue
 		}
-		// What a tenant asks for beyond its guarantee takes nothing from what it is owed within it.
+		// A tenant's demand beyond its guarantee takes nothing from what it is owed within it.
 		g := quota.Guarantee(&s.Tenants[i], s.At, t.input.Open)
 		waiting[w.Tenant] = slices.DeleteFunc(waiting[w.Tenant], func(r fleet.Resources) bool { return !quota.Fits(w.Used.Add(r), g) })
 		asked[w.Tenant] = asked[w.Tenant].Min(g.Sub(w.Used).Floor())
@@ -48,16 +49,16 @@ func (t *tenants) crumbs() {
 		}
 		for node, room := range free {
 			if !slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.Fits(room) }) {
-				w.Crumbs = w.Crumbs.Add(lackingIn(room, shapes))
-				delete(free, node) // what one keeps back for is kept
+				w.Fragments = w.Fragments.Add(lackingIn(room, shapes))
+				delete(free, node) // count each fragment once
 			}
 		}
 		w.Stuck = asked[w.Tenant]
 	}
 }
 
-// lackingIn is what of a hole none of the shapes fits by: 8 free cores are no room for 24, and the memory beside them is some. Where each of them fits one
-// of the shapes, it is both.
+// lackingIn is what of a hole none of the shapes fits by: 8 free cores are no room for 24, and the memory next to them
+// is some. Where each of them fits one of the shapes, it is both.
 func lackingIn(room fleet.Resources, shapes []fleet.Resources) fleet.Resources {
 	cpu := slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.CPU <= room.CPU })
 	memory := slices.ContainsFunc(shapes, func(r fleet.Resources) bool { return r.Memory <= room.Memory })

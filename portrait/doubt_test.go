@@ -55,12 +55,12 @@ func TestAFaultyFallIsNeverLearned(t *testing.T) {
 			t.Parallel()
 			b, fall := fallen(time.Hour, hundredth, cpu)
 			before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
-			if !before.Hold.Since.IsZero() {
-				t.Fatalf("a fall is held before there is one: %+v", before.Hold)
+			if !before.Doubt.Since.IsZero() {
+				t.Fatalf("a fall is held before there is one: %+v", before.Doubt)
 			}
 			during := foldOn(before, b, fall.Add(50*time.Minute), Options{})
-			if !during.Hold.Held() || !during.Hold.Since.Equal(fall) || !during.End.Equal(fall) {
-				t.Fatalf("fifty minutes on: hold %+v, folded up to %s, the fall was at %s", during.Hold, during.End, fall)
+			if !during.Doubt.Held() || !during.Doubt.Since.Equal(fall) || !during.End.Equal(fall) {
+				t.Fatalf("fifty minutes on: hold %+v, folded up to %s, the fall was at %s", during.Doubt, during.End, fall)
 			}
 			if age := fall.Add(50 * time.Minute).Sub(during.Quality.LastSample); age > 0 {
 				t.Errorf("the newest sample is said to be %s old", age)
@@ -70,13 +70,13 @@ func TestAFaultyFallIsNeverLearned(t *testing.T) {
 				t.Fatal(err)
 			}
 			restarted, err := Unmarshal(stored)
-			if err != nil || restarted.Hold != during.Hold {
-				t.Fatalf("stored and loaded: %+v, %v", restarted.Hold, err)
+			if err != nil || restarted.Doubt != during.Doubt {
+				t.Fatalf("stored and loaded: %+v, %v", restarted.Doubt, err)
 			}
 			for _, p := range []Portrait{during, restarted, before} {
 				after := foldOn(p, b, fall.Add(2*time.Hour), Options{})
-				if !after.Hold.Since.IsZero() || !after.End.Equal(fall.Add(2*time.Hour)) {
-					t.Fatalf("the load is back for an hour: hold %+v, folded up to %s", after.Hold, after.End)
+				if !after.Doubt.Since.IsZero() || !after.End.Equal(fall.Add(2*time.Hour)) {
+					t.Fatalf("the load is back for an hour: hold %+v, folded up to %s", after.Doubt, after.End)
 				}
 				if after.FastestFalls[0] > before.FastestFalls[0] {
 					t.Errorf("the fastest fall was %.3f and is %.3f: the fault was learned", before.FastestFalls[0], after.FastestFalls[0])
@@ -132,8 +132,8 @@ func TestWhatEndsAHold(t *testing.T) {
 			b.PodsReady = c.pods
 			before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
 			p := foldOn(before, b, fall.Add(c.after), Options{})
-			if p.Hold.Held() != c.held || p.Hold.Eased != c.eased {
-				t.Errorf("hold %+v, want held %v, eased %v", p.Hold, c.held, c.eased)
+			if p.Doubt.Held() != c.held || p.Doubt.Eased != c.eased {
+				t.Errorf("hold %+v, want held %v, eased %v", p.Doubt, c.held, c.eased)
 			}
 			if p.FastestFalls[0] > before.FastestFalls[0] {
 				t.Errorf("the fastest fall was %v and is %v", before.FastestFalls[0], p.FastestFalls[0])
@@ -158,11 +158,11 @@ func TestACrowdWithinAFaultIsNotTheLoadComeBack(t *testing.T) {
 	}
 	before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
 	before.FastestFalls = Falls{0.95, 0.95, 0.95}
-	if p := foldOn(before, b, crowd.Add(30*time.Minute), Options{}); !p.Hold.Held() {
-		t.Errorf("the crowd lifts what is measured from 1 to 8 %% of the usual: hold %+v, folded up to %s", p.Hold, p.End)
+	if p := foldOn(before, b, crowd.Add(30*time.Minute), Options{}); !p.Doubt.Held() {
+		t.Errorf("the crowd lifts what is measured from 1 to 8 %% of the usual: hold %+v, folded up to %s", p.Doubt, p.End)
 	}
-	if p := foldOn(before, b, fall.Add(90*time.Minute), Options{}); !p.Hold.Since.IsZero() {
-		t.Errorf("the load is back for half an hour: hold %+v", p.Hold)
+	if p := foldOn(before, b, fall.Add(90*time.Minute), Options{}); !p.Doubt.Since.IsZero() {
+		t.Errorf("the load is back for half an hour: hold %+v", p.Doubt)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestTheEndOfAFlashCrowdIsNoFault(t *testing.T) {
 	t.Parallel()
 	b, crowd := fallen(time.Hour, func(y float64) float64 { return 3 * y }, func(requests, _ float64) float64 { return 0.01*requests + 3 })
 	p := foldOn(Fold(Portrait{}, upTo(b, crowd), Options{}), b, crowd.Add(90*time.Minute), Options{})
-	if !p.Hold.Since.IsZero() {
-		t.Errorf("hold %+v", p.Hold)
+	if !p.Doubt.Since.IsZero() {
+		t.Errorf("hold %+v", p.Doubt)
 	}
 }
 
@@ -189,8 +189,8 @@ func TestAFallAfterASilence(t *testing.T) {
 			b.Load.Values[b.Load.Index(at)], b.CPU.Values[b.CPU.Index(at)] = nan, nan
 		}
 		p := foldOn(Fold(Portrait{}, upTo(b, silent), Options{}), b, fall.Add(30*time.Minute), Options{})
-		if p.Hold.Held() != c.held {
-			t.Errorf("%s: hold %+v, folded up to %s, the fall was at %s", name, p.Hold, p.End, fall)
+		if p.Doubt.Held() != c.held {
+			t.Errorf("%s: hold %+v, folded up to %s, the fall was at %s", name, p.Doubt, p.End, fall)
 		}
 	}
 }
@@ -210,8 +210,8 @@ func TestAFallAfterASilenceAsLongAsTheReach(t *testing.T) {
 		p := Fold(Portrait{}, upTo(b, silent.Add(-defaultStep)), Options{})
 		p.FastestFalls = Falls{0.8, 0.9, 0.93} // such falls were seen: they explain the step that is a mean of both
 		b.Load.Values[b.Load.Index(silent)-1] *= c.last
-		if p = foldOn(p, b, fall.Add(time.Hour), Options{}); !p.Hold.Held() {
-			t.Errorf("%s without a sample, the last one at %g: hold %+v, folded up to %s, the fall was at %s", c.silent, c.last, p.Hold, p.End, fall)
+		if p = foldOn(p, b, fall.Add(time.Hour), Options{}); !p.Doubt.Held() {
+			t.Errorf("%s without a sample, the last one at %g: hold %+v, folded up to %s, the fall was at %s", c.silent, c.last, p.Doubt, p.End, fall)
 		}
 	}
 }
@@ -243,11 +243,11 @@ func TestAFallInTheFirstStepAfterASilence(t *testing.T) {
 		p.FastestFalls = Falls{0.92, 0.94, 0.95} // such falls were seen: they explain the step that is a mean of both
 		p = foldOn(p, b, fall.Add(defaultStep), Options{})
 		live := b.Load.Values[first+1]
-		if _, fell := p.FallFrom(live, fall.Add(defaultStep+2*time.Minute), fallReach); fell != c.held && !p.Hold.Held() {
+		if _, fell := p.FallFrom(live, fall.Add(defaultStep+2*time.Minute), fallReach); fell != c.held && !p.Doubt.Held() {
 			t.Errorf("%s without a sample, %g and then %g of the truth: the live load falls %v", c.silent, c.truth, c.then, fell)
 		}
-		if p = foldOn(p, b, fall.Add(time.Hour), Options{}); p.Hold.Held() != c.held {
-			t.Errorf("%s without a sample, %g and then %g of the truth: hold %+v, folded up to %s, the fall was at %s", c.silent, c.truth, c.then, p.Hold, p.End, fall)
+		if p = foldOn(p, b, fall.Add(time.Hour), Options{}); p.Doubt.Held() != c.held {
+			t.Errorf("%s without a sample, %g and then %g of the truth: hold %+v, folded up to %s, the fall was at %s", c.silent, c.truth, c.then, p.Doubt, p.End, fall)
 		}
 	}
 }
@@ -271,11 +271,11 @@ func TestASecondFallHasAClockOfItsOwn(t *testing.T) {
 			b.Load.Values[b.Load.Index(at)] *= c.lie
 		}
 		before := foldOn(Fold(Portrait{}, upTo(b, fall.Add(-day)), Options{}), b, fall, Options{})
-		if p := foldOn(before, b, fall.Add(c.second+DefaultHoldFor-10*time.Minute), Options{}); !p.Hold.Held() {
-			t.Errorf("%s: ten minutes before its two hours are over the second fall is not held: %+v", name, p.Hold)
+		if p := foldOn(before, b, fall.Add(c.second+DefaultHoldFor-10*time.Minute), Options{}); !p.Doubt.Held() {
+			t.Errorf("%s: ten minutes before its two hours are over the second fall is not held: %+v", name, p.Doubt)
 		}
-		if p := foldOn(before, b, fall.Add(c.second+DefaultHoldFor+20*time.Minute), Options{}); !p.Hold.Eased {
-			t.Errorf("%s: twenty minutes after its two hours nothing is eased: %+v", name, p.Hold)
+		if p := foldOn(before, b, fall.Add(c.second+DefaultHoldFor+20*time.Minute), Options{}); !p.Doubt.Eased {
+			t.Errorf("%s: twenty minutes after its two hours nothing is eased: %+v", name, p.Doubt)
 		}
 	}
 }
@@ -298,8 +298,8 @@ func TestWhatIsUsualIsNotHeld(t *testing.T) {
 			b.Load.Values[b.Load.Index(fall)+i] *= c.factor
 		}
 		p := Fold(Portrait{}, upTo(b, fall.Add(defaultStep)), Options{})
-		if p.Hold.Held() != c.held {
-			t.Errorf("a dip %s, like five in as many days: hold %+v, dips %v", name, p.Hold, p.Dips)
+		if p.Doubt.Held() != c.held {
+			t.Errorf("a dip %s, like five in as many days: hold %+v, dips %v", name, p.Doubt, p.Dips)
 		}
 	}
 }
@@ -345,11 +345,11 @@ func TestARiseIsLearnedOnceItCanBeServed(t *testing.T) {
 			}
 			p = Fold(p, n, Options{})
 		}
-		if p.Hold.Held() {
-			t.Errorf("%s: a rise holds scale-in: %+v", name, p.Hold)
+		if p.Doubt.Held() {
+			t.Errorf("%s: a rise holds scale-in: %+v", name, p.Doubt)
 		}
-		if p.Hold.Quarantined() != c.in {
-			t.Errorf("%s: %+v, folded up to %s", name, p.Hold, p.End)
+		if p.Doubt.Quarantined() != c.in {
+			t.Errorf("%s: %+v, folded up to %s", name, p.Doubt, p.End)
 		}
 		if learned := !math.IsNaN(p.Recent.At(rise)); learned != c.wants {
 			t.Errorf("%s: learned %v, want %v", name, learned, c.wants)
