@@ -9,6 +9,6 @@
 //	words          cell, usage (arguments and exit codes), build, chart, prom, adopt/foreign
 //
 // A verb is a function from its options to a command. The root gives operators' verbs a way to the cluster that the flags name, and tests give them
-// one in memory. A new verb has a package on the floor of the verbs, a line in the root and one in a group of the help. What two verbs need moves to
+// one in memory. A new verb has a package on the floor of the verbs, a line in the root and one in a group of the help. Code that two verbs need moves to
 // a lower floor.
 package cli

@@ -174,7 +174,7 @@ func TestDocsCommands(t *testing.T) {
 				t.Errorf("%s: no test judges this command: teach internal/cli/docs_test.go, or spare it with a reason", c)
 				continue
 			}
-			// What follows a pipe or another && is a command of its own.
+			// The text after a pipe or another && is a command of its own.
 			for _, part := range regexp.MustCompile(`\s(?:\||&&|;)\s`).Split(c.Text, -1) {
 				w := pages.Words(part)
 				name := programOf(part)

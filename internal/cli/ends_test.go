@@ -11,7 +11,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/usage"
 )
 
-// What reads or plays for long ends with its context, which Ctrl-C and SIGTERM end alike, and says nothing of a wrong use.
+// A long read or run ends with its context, which Ctrl-C and SIGTERM end alike, and says nothing of a wrong use.
 func TestLongCommandsEnd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "endless.csv")
 	text := []byte("id,ts,value\n")

@@ -73,7 +73,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		if flags := flagTable(c.LocalFlags()); flags != "" {
 			b.WriteString("\n" + flags)
 		}
-		// What completion says of each shell is cobra's, and stands in its own help.
+		// Completion's texts for each shell are cobra's, and stand in its own help.
 		if c.Name() != "completion" {
 			for _, below := range c.Commands() {
 				describe(b, below)

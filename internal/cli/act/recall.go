@@ -19,10 +19,10 @@ func NewRecallCommand(o *cluster.Options) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "recall NODE|LOAN",
-		Short: "Call a lent machine home, with the notice that its borrowers were promised",
-		Long: "Call a lent machine home: all of its parcels, or the one loan that is named with those of the same machine. The controller gives notice in\n" +
+		Short: "Recall a lent machine, with the notice that its borrowers were promised",
+		Long: "Recall a lent machine: all of its parcels, or the one loan that is named with those of the same machine. The controller gives notice in\n" +
 			"its next cycle, waits for acknowledgements or the deadline, evicts, and takes the machine home when it is clean. The machine is then not\n" +
-			"lent again for five minutes. A loan that is still being emptied is cancelled. What online borrows from an offline pool is given back by\n" +
+			"lent again for five minutes. A loan that is still being emptied is cancelled. A machine that online borrows is given back by\n" +
 			"scale-in alone and cannot be recalled. Nothing is recalled under a freeze.",
 		Example: "  springtide recall node-17 --reason \"disk of node-17 is to be changed\"",
 		Args:    usage.Exactly("NODE|LOAN"),

@@ -35,7 +35,7 @@ const (
 	controllerLease = "springtide-controller"
 )
 
-// Remember opens the store that --store names, or a way to the controller's read API. What it returns is closed by the second value.
+// Remember opens the store that --store names, or a way to the controller's read API. The second value closes the first.
 func (o *Options) Remember(ctx context.Context, c *Clients) (Memory, func(), error) {
 	if dsn := cmp.Or(o.Store, c.Store); dsn != "" {
 		s, err := openStore(ctx, dsn)

@@ -110,13 +110,13 @@ func (d *doctor) pending(ctx context.Context) bool {
 			if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
 				continue
 			}
-			mend := "make room for it: see its requests and priority class"
+			fix := "make room for it: see its requests and priority class"
 			if strings.Contains(c.Message, "PersistentVolumeClaim") {
-				mend = "the cluster has no default StorageClass, or it provides nothing: name one, or keep the store on an emptyDir\n" +
+				fix = "the cluster has no default StorageClass, or it provides nothing: name one, or keep the store on an emptyDir\n" +
 					"helm: --set store.volume.storageClass=NAME, or --set store.type=emptyDir\n" +
 					"kustomize: spec.storageClassName of the PersistentVolumeClaim springtide-store, or no component deploy/base/volume"
 			}
-			d.Report(mend, "the controller was started and its pod %s is Pending: %s", p.Name, c.Message)
+			d.Report(fix, "the controller was started and its pod %s is Pending: %s", p.Name, c.Message)
 			return true
 		}
 	}

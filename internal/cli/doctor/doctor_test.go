@@ -26,8 +26,9 @@ import (
 	"github.com/springtide/springtide/internal/validate/offline"
 )
 
-// TestDoctorAsksForWhatIsGranted: a right that deploy/base grants and doctor does not ask for would be missed too late, and one that it asks
-// for and nobody grants would send operators looking for nothing. That what is granted is what is used, internal/kube's tests say.
+// TestDoctorAsksForWhatIsGranted: a right that deploy/base grants and doctor does not ask for would be missed too late,
+// and one that it asks for and no manifest grants would send operators looking for nothing. The tests of internal/kube
+// check that granted rights are used.
 func TestDoctorAsksForWhatIsGranted(t *testing.T) {
 	asked := map[string]bool{}
 	for _, r := range controllerRights {
@@ -65,8 +66,8 @@ func TestDoctorAsksForWhatIsGranted(t *testing.T) {
 	}
 }
 
-// TestOfflineWork: which pod templates land on lent machines, and which Jobs survive a recall. What the settings of other operators mean,
-// package adapter's tests say.
+// TestOfflineWork: which pod templates land on lent machines, and which Jobs survive a recall. The tests of package
+// adapter check the settings of other operators.
 func TestOfflineWork(t *testing.T) {
 	tolerant := corev1.Toleration{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpEqual, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}
 	asks := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: v1alpha1.LabelOffline, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}}}
@@ -113,8 +114,8 @@ func TestOfflineWork(t *testing.T) {
 				t.Fatalf("lendable %v, findings %v; want %q", fine, d.Found, c.want)
 			}
 			for i, w := range c.want {
-				if f := d.Found[i]; !strings.Contains(f.Message, w) || f.Mend == "" || f.Severity != examine.Problem {
-					t.Errorf("finding %+v, want a problem about %q with its mend", f, w)
+				if f := d.Found[i]; !strings.Contains(f.Message, w) || f.Fix == "" || f.Severity != examine.Problem {
+					t.Errorf("finding %+v, want a problem about %q with its fix", f, w)
 				}
 			}
 		})
@@ -143,7 +144,7 @@ func TestStableMembersStayHome(t *testing.T) {
 		name   string
 		change func(*corev1.PodTemplateSpec)
 		tenant bool
-		mend   string
+		fix    string
 	}{
 		{"it goes where work that is lent to goes", func(*corev1.PodTemplateSpec) {}, false, bySelector},
 		{"the policy would send it there", func(p *corev1.PodTemplateSpec) { p.Spec = corev1.PodSpec{} }, true, byLabel},
@@ -176,11 +177,11 @@ func TestStableMembersStayHome(t *testing.T) {
 			d := &doctor{Examination: &examine.Examination{}, away: []*corev1.Node{node("n1", map[string]string{"pool": "online", "zone": "a", v1alpha1.LabelOffline: "true"})}}
 			w := adapter.ReadBatchJob(j)
 			fine := d.lendable(&v1alpha1.ElasticJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ml"}}, &v1alpha1.JobMember{Role: "server", Min: 2, Max: 2, Stable: true}, &w, c.tenant)
-			if fine != (c.mend == "") || len(d.Found) != min(len(c.mend), 1) {
-				t.Fatalf("lendable %v, findings %+v; want the mend %q", fine, d.Found, c.mend)
+			if fine != (c.fix == "") || len(d.Found) != min(len(c.fix), 1) {
+				t.Fatalf("lendable %v, findings %+v; want the fix %q", fine, d.Found, c.fix)
 			}
-			if c.mend != "" && (d.Found[0].Mend != c.mend || d.Found[0].Severity != examine.Problem) {
-				t.Errorf("finding %+v, want a problem with the mend %q", d.Found[0], c.mend)
+			if c.fix != "" && (d.Found[0].Fix != c.fix || d.Found[0].Severity != examine.Problem) {
+				t.Errorf("finding %+v, want a problem with the fix %q", d.Found[0], c.fix)
 			}
 		})
 	}

@@ -39,11 +39,11 @@ func checkMetrics(ctx context.Context, d *doctor) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for _, f := range history.Examine(ctx, services) {
-		mend := f.Fix
+		fix := f.Fix
 		if f.Config != "" {
-			mend += "\n" + f.Config
+			fix += "\n" + f.Config
 		}
-		d.Found = append(d.Found, examine.Finding{Severity: severities[f.Weight], Message: f.Message, Mend: mend})
+		d.Found = append(d.Found, examine.Finding{Severity: severities[f.Weight], Message: f.Message, Fix: fix})
 	}
 	return nil
 }

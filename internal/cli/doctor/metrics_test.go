@@ -250,18 +250,18 @@ func TestDoctorExamines(t *testing.T) {
 			_ = d.Print(&out, "table")
 			found := false
 			for _, f := range d.Found {
-				hit := f.Severity == c.severity && strings.Contains(f.Mend, c.config)
+				hit := f.Severity == c.severity && strings.Contains(f.Fix, c.config)
 				for _, w := range c.want {
 					hit = hit && strings.Contains(f.Message, w)
 				}
 				found = found || hit
-				if strings.Contains(c.config, "istio") && strings.Contains(f.Mend, "let services export") {
+				if strings.Contains(c.config, "istio") && strings.Contains(f.Fix, "let services export") {
 					t.Errorf("%+v advises what is there", f)
 				}
 				if c.severity == examine.Fine && f.Severity != examine.Fine && !(c.source.rules == nil && strings.Contains(f.Message, "recording rules")) {
 					t.Errorf("%+v: want nothing to complain of", f)
 				}
-				if f.Severity != examine.Fine && !strings.Contains(f.Mend, "\n") {
+				if f.Severity != examine.Fine && !strings.Contains(f.Fix, "\n") {
 					t.Errorf("%+v ends without lines of configuration", f)
 				}
 			}
@@ -301,7 +301,7 @@ func TestDoctorReachesAGuardedSource(t *testing.T) {
 		name string
 		http cliprom.HTTP
 		want examine.Severity
-		mend string
+		fix  string
 	}{
 		{"neither", cliprom.HTTP{}, examine.Problem, "tls_config: {ca_file:"},
 		{"no token", cliprom.HTTP{CA: ca}, examine.Problem, "authorization: {credentials_file:"},
@@ -312,8 +312,8 @@ func TestDoctorReachesAGuardedSource(t *testing.T) {
 			if err := checkMetrics(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
-			if f := d.Found[0]; f.Severity != c.want || !strings.Contains(f.Mend, c.mend) {
-				t.Errorf("%+v: want %s with %q", f, c.want, c.mend)
+			if f := d.Found[0]; f.Severity != c.want || !strings.Contains(f.Fix, c.fix) {
+				t.Errorf("%+v: want %s with %q", f, c.want, c.fix)
 			}
 		})
 	}
@@ -331,12 +331,13 @@ func TestDoctorNamesWhatTheControllerWaitsFor(t *testing.T) {
 	if err := checkController(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Found) != 1 || !strings.Contains(d.Found[0].Message, why) || !strings.Contains(d.Found[0].Mend, "store.type=emptyDir") {
+	if len(d.Found) != 1 || !strings.Contains(d.Found[0].Message, why) || !strings.Contains(d.Found[0].Fix, "store.type=emptyDir") {
 		t.Errorf("%+v: want the volume named, and the variant without it", d.Found)
 	}
 }
 
-// TestDoctorWithoutDefinitions: the controller's account may not read definitions, and doctor works under it: what is served it can see.
+// TestDoctorWithoutDefinitions: the controller's account must not read definitions, and doctor works under it: what is
+// served it can see.
 func TestDoctorWithoutDefinitions(t *testing.T) {
 	for name, c := range map[string]struct {
 		served []metav1.APIResource

@@ -63,12 +63,12 @@ func checkNeighbours(ctx context.Context, d *doctor) error {
 	return nil
 }
 
-// unlessForbidden takes what may not be read for what is not there, and says so.
+// unlessForbidden takes an object without the right to read it for absent, and says so.
 func unlessForbidden(d *doctor, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("look for a descheduler: %w", err)
 	}
-	d.OK("whether a descheduler runs is not known: this account may not read ConfigMaps of all namespaces")
+	d.OK("whether a descheduler runs is not known: this account has no right to read ConfigMaps of all namespaces")
 	return nil
 }
 

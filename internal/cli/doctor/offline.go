@@ -121,7 +121,7 @@ func (d *doctor) member(ctx context.Context, j *v1alpha1.ElasticJob, m *v1alpha1
 	ref := &m.WorkloadRef
 	ad, ok := adapter.For(ref.APIVersion, ref.Kind)
 	if !ok {
-		return false, nil // the definition refuses it; one that is older than that is told in its conditions
+		return false, nil // the definition refuses it; an older one shows it in its conditions
 	}
 	w, err := d.workload(ctx, ad, j.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
@@ -202,11 +202,11 @@ func (d *doctor) staying(what string, p *adapter.Part, tenant bool) bool {
 	case len(d.away) > 0 && !slices.ContainsFunc(d.away, func(n *corev1.Node) bool { return selects(p.Template, n) }):
 		return true
 	}
-	mend := fmt.Sprintf("add the node selector %s: %s to its pod template", v1alpha1.LabelHome, v1alpha1.HomeOffline)
+	fix := fmt.Sprintf("add the node selector %s: %s to its pod template", v1alpha1.LabelHome, v1alpha1.HomeOffline)
 	if tenant {
-		mend = fmt.Sprintf("add the label %s: \"true\" to its pod template, or the node selector %s: %s", v1alpha1.LabelStable, v1alpha1.LabelHome, v1alpha1.HomeOffline)
+		fix = fmt.Sprintf("add the label %s: \"true\" to its pod template, or the node selector %s: %s", v1alpha1.LabelStable, v1alpha1.LabelHome, v1alpha1.HomeOffline)
 	}
-	d.Report(mend, "the pods of %s may land on lent machines, and are evicted when those are recalled", what)
+	d.Report(fix, "the pods of %s may land on lent machines, and are evicted when those are recalled", what)
 	return false
 }
 

@@ -31,7 +31,7 @@ var controllerRights = []right{
 	{"apps", "daemonsets", "", "get list watch", false},
 	{"batch", "jobs", "", "get list watch", false},
 	{"autoscaling", "horizontalpodautoscalers", "", "get list watch", false},
-	// The same of kinds that a cluster may not have: NUMA cells, and scalers not to fight with.
+	// The same of kinds that a cluster might not have: NUMA cells, and scalers not to fight with.
 	{"topology.node.k8s.io", "noderesourcetopologies", "", "get list watch", false},
 	{"keda.sh", "scaledobjects", "", "get list watch", false},
 	{"autoscaling.alibabacloud.com", "cronhorizontalpodautoscalers", "", "get list watch", false},
@@ -62,7 +62,7 @@ var controllerRights = []right{
 	{"apps", "deployments", "", "patch", false},
 	{"apps", "statefulsets", "", "patch", false},
 	{"", "pods", "resize", "patch", false},
-	// It marks machines, tells pods, and evicts what was told to go.
+	// It marks machines, notifies pods, and evicts those that must go.
 	{"", "nodes", "", "patch", false},
 	{"", "pods", "", "patch", false},
 	{"", "pods", "eviction", "create", false},
@@ -90,7 +90,7 @@ var controllerRights = []right{
 	{v1alpha1.GroupVersion.Group, cluster.Shares, "status", "update", false},
 }
 
-// checkRights asks the API server about each right. The answers are about whoever asks.
+// checkRights asks the API server about each right. The answers are about the caller.
 func checkRights(ctx context.Context, d *doctor) error {
 	asked := 0
 	var missing []string

@@ -53,11 +53,11 @@ func checkSchedulers(ctx context.Context, d *doctor) error {
 		d.Report(startOurs, "no process of the bundled scheduler runs any more, and %s that it has looked at wait: %s", cell.Count(len(left), "pod"), cell.First(left, cell.NamesShown))
 	}
 	for _, name := range slices.Sorted(maps.Keys(untouched)) {
-		mend := "start that scheduler, or make the pods again with another schedulerName"
+		fix := "start that scheduler, or make the pods again with another schedulerName"
 		if name == v1alpha1.SchedulerName {
-			mend = startOurs
+			fix = startOurs
 		}
-		d.Report(mend, "no scheduler has looked at %s that name %s: %s", cell.Count(len(untouched[name]), "pod"), name, cell.First(untouched[name], cell.NamesShown))
+		d.Report(fix, "no scheduler has looked at %s that name %s: %s", cell.Count(len(untouched[name]), "pod"), name, cell.First(untouched[name], cell.NamesShown))
 	}
 	all, err := cluster.List[v1alpha1.CapacityPool](ctx, d.Clients, cluster.Pools, "")
 	if err != nil {

@@ -99,7 +99,7 @@ func SameDefinition(a, b *apiextensionsv1.CustomResourceDefinition) bool {
 }
 
 // refusalMend says where to look for the cause of a refusal: the offline judge finds it in the object, or it is in what the object names.
-func refusalMend(u *unstructured.Unstructured) string {
+func refusalFix(u *unstructured.Unstructured) string {
 	plain := u.DeepCopy()
 	unstructured.RemoveNestedField(plain.Object, "status")
 	text, err := yaml.Marshal(plain.Object)
@@ -133,7 +133,7 @@ func CheckObjects(ctx context.Context, d *Examination) error {
 			for _, c := range o.Status.Conditions {
 				if (c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
 					name := strings.TrimPrefix(raw.Items[i].GetNamespace()+"/"+raw.Items[i].GetName(), "/")
-					d.Report(refusalMend(&raw.Items[i]), "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
+					d.Report(refusalFix(&raw.Items[i]), "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
 				}
 			}
 		}
@@ -191,7 +191,7 @@ func checkTemplates(ctx context.Context, d *Examination) error {
 	return nil
 }
 
-// May asks the API server about one right of whoever asks.
+// May asks the API server about one right of the caller.
 func (d *Examination) May(ctx context.Context, what *authorizationv1.ResourceAttributes) (bool, error) {
 	answer, err := d.Clients.Core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: what}}, metav1.CreateOptions{})

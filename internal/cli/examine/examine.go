@@ -18,11 +18,11 @@ type Finding struct {
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
-	// Mend says what to do; empty when all is well.
-	Mend string `json:"mend,omitempty"`
+	// Fix says what to do; empty when all is well.
+	Fix string `json:"mend,omitempty"`
 }
 
-// Severity tells what keeps Springtide from working from what only makes it work less well.
+// Severity distinguishes what keeps Springtide from working from what only makes it work less well.
 type Severity string
 
 // The severities, from the least.
@@ -65,13 +65,13 @@ func (d *Examination) OK(format string, args ...any) {
 }
 
 // Advise adds a finding that does not count as a problem, with what to do.
-func (d *Examination) Advise(mend, format string, args ...any) {
-	d.Found = append(d.Found, Finding{Severity: Advice, Message: fmt.Sprintf(format, args...), Mend: mend})
+func (d *Examination) Advise(fix, format string, args ...any) {
+	d.Found = append(d.Found, Finding{Severity: Advice, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // Report adds a problem, with what to do.
-func (d *Examination) Report(mend, format string, args ...any) {
-	d.Found = append(d.Found, Finding{Severity: Problem, Message: fmt.Sprintf(format, args...), Mend: mend})
+func (d *Examination) Report(fix, format string, args ...any) {
+	d.Found = append(d.Found, Finding{Severity: Problem, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
 // Print writes the findings. It fails where one is a problem.
@@ -90,8 +90,8 @@ func (d *Examination) Print(out io.Writer, format string) error {
 		var b strings.Builder
 		for _, f := range d.Found {
 			fmt.Fprintf(&b, "%-8s %-13s %s\n", f.Severity, f.Check, f.Message)
-			if f.Mend != "" {
-				fmt.Fprintf(&b, "%-8s %-13s -> %s\n", "", "", strings.ReplaceAll(f.Mend, "\n", "\n"+strings.Repeat(" ", 26)))
+			if f.Fix != "" {
+				fmt.Fprintf(&b, "%-8s %-13s -> %s\n", "", "", strings.ReplaceAll(f.Fix, "\n", "\n"+strings.Repeat(" ", 26)))
 			}
 		}
 		if _, err := io.WriteString(out, b.String()); err != nil {

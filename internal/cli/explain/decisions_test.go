@@ -8,7 +8,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/clitest"
 )
 
-// TestExplainReadsTheJournal: with --store the controller's own decisions are told.
+// TestExplainReadsTheJournal: with --store the controller's own decisions are shown.
 func TestExplainReadsTheJournal(t *testing.T) {
 	_, dsn := clitest.Evening(t)
 	got := newWorld(t).Run("explain", "service", "shop/cart", "--store", dsn)

@@ -19,7 +19,8 @@ import (
 // shownEvents is how many events explain prints: the newest ones.
 const shownEvents = 15
 
-// eventsOf reads the events about one object, the newest last. Those of a cluster-scoped object are kept in the default namespace.
+// eventsOf reads the events about one object, the newest last. Events of a cluster-scoped object are kept in the
+// default namespace.
 func eventsOf(ctx context.Context, c *cluster.Clients, kind string, name fleet.Name) ([]corev1.Event, error) {
 	namespace := cmp.Or(name.Namespace, metav1.NamespaceDefault)
 	found, err := c.Core.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.Set{

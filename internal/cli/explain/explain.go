@@ -47,7 +47,7 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 	}{
 		{"service", "Why this service has these replicas", cluster.Services, "shop/cart", explainService, true},
 		{"job", "How many members this job has, and when it begins", cluster.Jobs, "ml/train", explainJob, true},
-		{"quota", "What this tenant may use, lends and must give back", cluster.Quotas, "shop", explainQuota, false},
+		{"quota", "How much this tenant may use, lends and must give back", cluster.Quotas, "shop", explainQuota, false},
 		{"node", "Why this machine is lent, moves or stays", cluster.Nodes, "node-17", explainNode, false},
 		{"pod", "Where this pod is and why, or why it waits", "pods", "shop/cart-6d5f-x2x4z", explainPod, true},
 		{"loan", "Where this loan stands and what it waits for", cluster.Loans, "node-17-aa", explainLoan, false},

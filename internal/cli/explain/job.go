@@ -72,7 +72,7 @@ func gangText(g *v1alpha1.GangStatus) string {
 	return text
 }
 
-// etaText tells the band. Times that are unset lie beyond what was looked at.
+// etaText formats the band. Times that are unset lie beyond what was looked at.
 func etaText(e *v1alpha1.ETAStatus) string {
 	if e == nil {
 		return "it does not wait, or the days ahead are not computed yet"

@@ -123,7 +123,7 @@ func reportOf(l *v1alpha1.Loan, share *v1alpha1.NodeShare) *v1alpha1.ParcelRepor
 	return nil
 }
 
-// noticed lists the pods that were told to leave, and what they answered.
+// noticed lists the pods that have a notice, and their answers.
 func noticed(ctx context.Context, p *screen.Page, c *cluster.Clients, l *v1alpha1.Loan) error {
 	pods, err := podsOn(ctx, c, l.Spec.NodeName)
 	if err != nil {

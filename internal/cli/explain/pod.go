@@ -73,7 +73,7 @@ const askTries = 6
 
 // askScheduler asks the process of the bundled scheduler that places the pod.
 func askScheduler(ctx context.Context, c *cluster.Clients, namespace string, name fleet.Name) (string, error) {
-	// Where the leases may not be read, one is supposed.
+	// Without the right to read leases, one is supposed.
 	held, last := cluster.SchedulerHolders(ctx, c, namespace)
 	var unknown string // what a process says that does not place the pod
 	for range askTries * max(1, len(held)) {

@@ -182,7 +182,7 @@ func firstScaleIn(mode string, p *v1alpha1.PortraitStatus, now time.Time) string
 	return text
 }
 
-// accuracyText sets what the forecasts promised beside what came.
+// accuracyText sets what the forecasts promised next to what came.
 func accuracyText(list []v1alpha1.ForecastAccuracy) string {
 	var parts []string
 	for i := range list {
@@ -211,7 +211,7 @@ func startupByImage(p *v1alpha1.PortraitStatus) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// requestsText tells what one replica requests and should.
+// requestsText says what one replica requests and should.
 func requestsText(mode string, r *v1alpha1.RecommendationStatus) string {
 	switch {
 	case r == nil && mode == "Off":

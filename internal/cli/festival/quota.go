@@ -25,8 +25,8 @@ type tenantHour struct {
 	Refused fleet.Resources
 }
 
-// tenantHours checks a plan against the guarantees of then, slices included. Whether kin can lend what is to be borrowed is known when the
-// time comes near; the status of the quotas tells it a week ahead.
+// tenantHours checks a plan against the guarantees of then, slices included. Whether siblings can lend what is to be
+// borrowed is known when the time comes near; the status of the quotas shows it a week ahead.
 func tenantHours(plan fleet.Festival, s *fleet.Snapshot, known *learned) []tenantHour {
 	tenancy := quota.TenancyOf(s.Tenants)
 	var out []tenantHour

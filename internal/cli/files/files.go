@@ -77,16 +77,16 @@ func Write(flag, path string, stdout io.Writer, write func(io.Writer) error) err
 	return nil
 }
 
-// Check refuses a file that could not be written, before what it shall hold is reckoned for long. It leaves no trace: a file that is there
-// stays as it is until Write replaces it.
+// Check refuses a file that could not be written, before what it shall hold is computed for long. It leaves no trace: a
+// file that is there stays as it is until Write replaces it.
 func Check(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
 	}
-	const mend = "write a file in a directory that is there and can be written"
+	const fix = "write a file in a directory that is there and can be written"
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {
-			return usage.Error{Err: fmt.Errorf("%s: %s is a directory: %s", flag, path, mend)}
+			return usage.Error{Err: fmt.Errorf("%s: %s is a directory: %s", flag, path, fix)}
 		}
 		return nil // a device, or a pipe that would hear of its end
 	}
@@ -95,13 +95,13 @@ func Check(flag, path string) error {
 		if bad := (*os.PathError)(nil); errors.As(err, &bad) {
 			err = bad.Err // the path is not the user's
 		}
-		return usage.Error{Err: fmt.Errorf("%s: %s: %w: %s", flag, path, err, mend)}
+		return usage.Error{Err: fmt.Errorf("%s: %s: %w: %s", flag, path, err, fix)}
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // WriteReport writes a report as a page and as JSON to the files that were asked for, and as tables to stdout where neither of the two is there.
-// What cannot be written keeps nothing else from it.
+// A file that cannot be written stops no other.
 func WriteReport(stdout io.Writer, html, out string, report any, page, tables func(io.Writer) error) error {
 	var wrong []error
 	if html != "" {

@@ -42,7 +42,7 @@ func (o *Series) Flags(cmd *cobra.Command) {
 	o.prom.flags(cmd)
 }
 
-// Options reads what is known beside the series.
+// Options reads what is known next to the series.
 func (o *Series) Options(cmd *cobra.Command) (plain.Options, error) {
 	var out plain.Options
 	for _, text := range o.seasons {
@@ -144,7 +144,7 @@ func atStep(id string, s series.Series, step time.Duration) (series.Series, erro
 	return s.Align(step, series.Mean), nil
 }
 
-// badInput marks rows that cannot be read as what the caller can mend.
+// badInput marks rows that cannot be read as what the caller can fix.
 func badInput(err error) error {
 	var bad *csvseries.Error
 	if errors.As(err, &bad) {

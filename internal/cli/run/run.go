@@ -15,7 +15,7 @@ import (
 	"github.com/springtide/springtide/internal/run"
 )
 
-// runOptions are the flags of `springtide run`. What a flag says stands above what the file says.
+// runOptions are the flags of `springtide run`. A flag overrides the file.
 type runOptions struct {
 	file  string
 	flags config.Controller

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/term"
 )
 
-// screen writes to a terminal. Texts of the cluster are others': the message of a tenant's webhook, or an annotation, could move the cursor over a line, hide it, or
-// rename the window. What controls the terminal and is not this program's own is shown as kubectl shows it.
+// screen writes to a terminal. Texts of the cluster are others': the message of a tenant's webhook, or an annotation,
+// could move the cursor over a line, hide it, or rename the window. Foreign control characters of the terminal are
+// shown as kubectl shows it.
 type screen struct{ f *os.File }
 
 // On is a file as it is, or a [screen] where it is a terminal.

@@ -88,7 +88,7 @@ func Encode(out io.Writer, format string, v any) error {
 	}
 	text := b.Bytes()
 	if bytes.Contains(text, []byte(`"managedFields"`)) {
-		// Who owns which field is for the API server; it would be most of what is printed.
+		// Managed fields are for the API server; it would be most of what is printed.
 		var plain any
 		d := json.NewDecoder(&b)
 		d.UseNumber()

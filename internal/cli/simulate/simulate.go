@@ -183,7 +183,8 @@ func (o *simulateFlags) play(cmd *cobra.Command, s *scenario.Scenario, seeds []u
 // shrunk bounds the rows that are shrunk: each costs several runs, and the first ones tell most.
 const shrunk = 3
 
-// complain tells of every row whose invariants broke: what, how to play it again, and the fewest faults that still do it.
+// complain reports every row whose invariants broke: what, how to play it again, and the fewest faults that still do
+// it.
 func (o *simulateFlags) complain(cmd *cobra.Command, all []sim.Seeded, seeds []uint64) error {
 	broken, rows := 0, 0
 	for i := range all {

@@ -272,7 +272,7 @@ func (u *uninstall) releaseAll(ctx context.Context, out io.Writer, c *cluster.Cl
 			return err
 		}
 	}
-	// What services took over that are gone, or whose target changed.
+	// Objects that services took over which are gone, or whose target changed.
 	_, err := takeover.GiveBackMarked(u.Options, cmd, c, "", func(string, string) bool { return true })
 	return err
 }

@@ -97,9 +97,9 @@ func TestUninstallLeavesNothing(t *testing.T) {
 	if _, err := w.Core.AppsV1().DaemonSets(agents).Get(t.Context(), agents, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the node agents run on: %v", err)
 	}
-	leaver, err := w.Core.CoreV1().Pods("shop").Get(t.Context(), "leaver", metav1.GetOptions{})
-	if err != nil || fmt.Sprint(leaver.Annotations) != "map[owner:me]" {
-		t.Errorf("the leaver has %v (%v)", leaver.Annotations, err)
+	leaving, err := w.Core.CoreV1().Pods("shop").Get(t.Context(), "leaver", metav1.GetOptions{})
+	if err != nil || fmt.Sprint(leaving.Annotations) != "map[owner:me]" {
+		t.Errorf("the leaver has %v (%v)", leaving.Annotations, err)
 	}
 	costly, err := w.Core.CoreV1().Pods("shop").Get(t.Context(), "costly", metav1.GetOptions{})
 	if err != nil || costly.Annotations[corev1.PodDeletionCost] != "5" {

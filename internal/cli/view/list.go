@@ -241,7 +241,7 @@ func (v *view[T]) sortKey(by string, now time.Time) (func(*unstructured.Unstruct
 }
 
 // compareCells compares by the numbers that cells begin with where both do, the larger first, and by their text otherwise.
-// What is not known comes last.
+// An unknown value comes last.
 func compareCells(a, b string) int {
 	if (a == cell.None) != (b == cell.None) {
 		if a == cell.None {

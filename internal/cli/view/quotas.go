@@ -64,7 +64,7 @@ func quotaState(q *v1alpha1.CapacityQuota) string {
 	return cell.Verdict(q.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// readyText is condition Ready; a shortage to come is told though the tenant is well today.
+// readyText is condition Ready; a shortage to come is shown though the tenant is well today.
 func readyText(list []metav1.Condition) string {
 	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReady); c != nil && c.Reason == "ShortAhead" {
 		return "True (ShortAhead)"

@@ -257,7 +257,7 @@ func TestCronHPAsAsUpstream(t *testing.T) {
 			t.Fatalf("%v: lost %q", err, a.Lost)
 		}
 		from := rapid.SampledFrom(fourWeeks).Draw(t, "from")
-		// What holds at the beginning was set within the week before.
+		// A level that holds at the beginning was set within the week before.
 		next := make([]time.Time, len(all))
 		for i, x := range all {
 			next[i] = x.schedule.Next(from.AddDate(0, 0, -8).In(zone))

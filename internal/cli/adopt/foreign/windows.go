@@ -340,7 +340,8 @@ func gap(from, to, until time.Time) time.Duration {
 	return max(0, to.Sub(from))
 }
 
-// window writes the windows of a level. What they leave out or add around a change of the clocks is a note, more than that is lost.
+// window writes the windows of a level. Time that they leave out or add around a change of the clocks is a note, more
+// than that is lost.
 func (a *Adoption) window(path, name string, names map[string]bool, f fitted, zone string, least int32) {
 	switch {
 	case f.never:
