@@ -49,7 +49,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		pods:       prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "pods", Help: "Pods with a cgroup, by class."}, []string{"class"}),
 		skipped:    prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "skipped_values", Help: "Wanted values whose cgroup file is not there."}),
 		stateError: prometheus.NewCounter(prometheus.CounterOpts{Name: ns + "state_errors_total", Help: "Failed writes of the last share or of the journal."}),
-		relays:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "notices_total", Help: "What became of notices: shown as a file, hook called, hook_error, ack and heartbeat carried back, error."}, []string{"event"}),
+		relays:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: ns + "notices_total", Help: "Outcomes of notices: shown as a file, hook called, hook_error, ack and heartbeat carried back, error."}, []string{"event"}),
 		quota:      prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "reclaimed_quota_cores", Help: "CPU quota of reclaimed pods as a whole."}),
 		boxBytes:   prometheus.NewGauge(prometheus.GaugeOpts{Name: ns + "reclaimed_memory_limit_bytes", Help: "Memory limit of reclaimed pods as a whole."}),
 		offer:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: ns + "reclaimed_offer", Help: "Idle capacity that the node offers: cores of cpu, bytes of memory."}, []string{"resource"}),

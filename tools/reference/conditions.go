@@ -232,7 +232,7 @@ func (s *source) conditionsPages() (map[string]string, error) {
 	index.WriteString(`# Conditions
 
 For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects. The pages list every condition by kind, each status and reason that it may have, and
-the message; an ellipsis stands for a value. What happened once is an [event](events.md).
+the message; an ellipsis stands for a value. A single occurrence is an [event](events.md).
 
 ` + notice + "\n| object | conditions |\n|---|---|\n")
 	out := map[string]string{}

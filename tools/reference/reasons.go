@@ -17,7 +17,7 @@ func reasonsPages() map[string]string {
 	index.WriteString(`# Reasons
 
 For operators who read ` + "`springtide explain`" + `, the journal, events or conditions and want to know what a code means. The page lists each reason by its code, with when it is given and its words; an
-ellipsis stands for a value, or for another reason. What such other reasons say has pages of its own: [of machines and loans](reasons-loans.md), [of pools and machines that
+ellipsis stands for a value, or for another reason. The words of such other reasons have pages of their own: [of machines and loans](reasons-loans.md), [of pools and machines that
 stay](reasons-pools.md), [of jobs and quotas](reasons-jobs.md).
 
 ` + notice)

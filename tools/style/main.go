@@ -1,9 +1,10 @@
 // Command style checks what readers of the project read against its rules of style: no word that the field has a better one for, and no
 // sentence of more than 30 words in what operators read. It runs at the root of the checkout, and names file, line and what to write.
 //
-// Texts and sentences are checked in the files of tools/style/held.txt: Markdown pages, and Go files whose texts are conditions, events, alerts
-// or output of the command line. A file that was cleaned is added to the list, and none is taken off it. Comments and names are checked in
-// every Go file, and descriptions and comments in every YAML file, dashboard and alert, outside of the folders still to do.
+// Texts and sentences are checked in the files of tools/style/held.txt: Markdown pages, and Go files whose texts are
+// conditions, events, alerts or output of the command line. A file that was cleaned is added to the list, and none is
+// taken off it. Comments and names are checked in every Go file, and descriptions and comments in each manifest,
+// dashboard and alert.
 package main
 
 import (
@@ -21,9 +22,6 @@ import (
 
 const list = "tools/style/held.txt"
 
-// todo are the folders whose comments and names, and those of the folders below, are not clean. Take a folder off the list once it is.
-var todo = []string{"api/v1alpha1", "internal/cli", "dashboards", "deploy/crd", "fleet", "hpa", "internal/loop", "planner", "quota", "reason", "reclaim"}
-
 // finding is one thing to change.
 type finding struct {
 	file string
@@ -32,12 +30,8 @@ type finding struct {
 }
 
 func main() {
-	count := flag.Bool("count", false, "count the findings of each folder, those still to do included")
-	all := flag.Bool("all", false, "check the folders still to do, too")
+	count := flag.Bool("count", false, "count the findings of each folder")
 	flag.Parse()
-	if *count || *all {
-		todo = nil
-	}
 	found, err := check(".")
 	if err != nil {
 		log.Fatal(err)
@@ -117,9 +111,6 @@ func check(root string) ([]finding, error) {
 			if name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "bin" || copies(name)) {
 				return fs.SkipDir
 			}
-			return nil
-		}
-		if slices.ContainsFunc(todo, func(folder string) bool { return strings.HasPrefix(name, folder+"/") }) {
 			return nil
 		}
 		var found []finding

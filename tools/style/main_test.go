@@ -88,15 +88,6 @@ func heldOf(file string) string {
 	return file + "\n"
 }
 
-// mostTodo is how many folders are still to do: the number only falls.
-const mostTodo = 11
-
-func TestTodoShrinks(t *testing.T) {
-	if len(todo) > mostTodo {
-		t.Errorf("%d folders are to do, %d were: none is added", len(todo), mostTodo)
-	}
-}
-
 // mostWordsOfAPage is the most that a page may have: a longer one is split into concept and reference.
 const mostWordsOfAPage = 2000
 

@@ -31,10 +31,6 @@ var words = []rule{
 	not(`(goes|went) by|(go|going) by (what|which|its|their|how)|(rest|rests|rested|resting) on`, "uses, or depends on"),
 	not(`(come|comes|coming|came) about`, "happen"),
 	not(`for want of|lest|heed(s|ed|ing)?|hasten(s|ed|ing)?`, "without, so that ... not, use, shorten"),
-}
-
-// commentWords are what comments, descriptions, dashboards and alerts are judged by in addition to the words.
-var commentWords = []rule{
 	not(`(tell|tells|told|telling) (the|a|an|it|its|them|us|each|every|all|this|that|of|by|to|in|at|so|again|once|what|whether|how|which|when|where|why|who)`, "report, notify, log, or set the condition"),
 	not(`may not`, "must not, or might not"),
 	not(`(called|calls|call) home`, "recall"),

@@ -142,7 +142,7 @@ func comments(at, name string) ([]finding, error) {
 	}
 	for _, g := range f.Comments {
 		for _, c := range paragraphs(fset, g) {
-			out = append(out, judgeComment(at, c.line, c.text)...)
+			out = append(out, judgeWords(at, c.line, c.text)...)
 		}
 	}
 	declared := func(id *ast.Ident) {
@@ -223,7 +223,7 @@ func document(at string) ([]finding, error) {
 	var out []finding
 	for i, line := range strings.Split(string(text), "\n") {
 		if comment, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
-			out = append(out, judgeComment(at, i+1, comment)...)
+			out = append(out, judgeWords(at, i+1, comment)...)
 		}
 	}
 	var walk func(n *yaml.Node)
@@ -231,7 +231,7 @@ func document(at string) ([]finding, error) {
 		for i, c := range n.Content {
 			if n.Kind == yaml.MappingNode && i%2 == 1 && c.Kind == yaml.ScalarNode && prose[n.Content[i-1].Value] {
 				if text := strings.ReplaceAll(c.Value, upstream, ""); strings.Contains(text, " ") {
-					out = append(append(out, judgeComment(at, c.Line, text)...), judgeSentences(at, c.Line, text)...)
+					out = append(out, judge(at, c.Line, text)...)
 				}
 			}
 			walk(c)
@@ -256,21 +256,16 @@ var prose = map[string]bool{"description": true, "title": true, "summary": true,
 
 // judge checks one block of what operators read.
 func judge(path string, line int, text string) []finding {
-	return append(judgeWords(path, line, text, words), judgeSentences(path, line, text)...)
-}
-
-// judgeComment checks one block of a comment or a description: its words, not the length of its sentences.
-func judgeComment(path string, line int, text string) []finding {
-	return append(judgeWords(path, line, text, words), judgeWords(path, line, text, commentWords)...)
+	return append(judgeWords(path, line, text), judgeSentences(path, line, text)...)
 }
 
 func plain(text string) string {
 	return link.ReplaceAllString(code.ReplaceAllString(text, "x"), "$1")
 }
 
-func judgeWords(path string, line int, text string, rules []rule) (out []finding) {
+func judgeWords(path string, line int, text string) (out []finding) {
 	text = plain(text)
-	for _, w := range rules {
+	for _, w := range words {
 		for _, hit := range w.pattern.FindAllStringIndex(text, -1) {
 			out = append(out, finding{path, line + strings.Count(text[:hit[0]], "\n"), fmt.Sprintf("%q: write %s", opening(text[hit[0]:hit[1]]), w.instead)})
 		}
