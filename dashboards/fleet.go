@@ -94,7 +94,7 @@ func Fleet() Dashboard {
 					Description: "CPU that machines must hold beyond the requests of services, since pods of their sizes leave a part of each: room that is neither used nor lent. Requests that divide a machine evenly leave none.",
 					Queries:     []Query{{`springtide_pool_unfilled_ratio`, "{{pool}}"}}},
 				{Title: "Marked pods that stayed", Kind: "timeseries", Unit: "short", Width: 12, Sparse: true,
-					Description: "Pods an hour that a scale-in was steered to and that stayed, since the controller of their target took others: machines are not emptied as planned. Events LeaverStayed name them.",
+					Description: "Pods an hour that a scale-in was steered to and that stayed, since the controller of their target took others: machines are not emptied as planned. Events VictimStayed name them.",
 					Queries:     []Query{{`increase(springtide_leavers_stayed_total[1h])`, "stayed"}}},
 				{Title: "Terms broken", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
 					Description: "Notices an hour that came before the time that a Loan's expectedUntil promised its borrower.",

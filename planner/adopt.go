@@ -44,7 +44,7 @@ func strayPods(n *fleet.Node, pods []*fleet.Pod, part bool) reason.Reason {
 // evictions, the ladder, a tide that turns.
 //
 // An entry of a share that gives the cells to their home says nothing that holds without its loan, and is cleared.
-func (m *maker) adopt() {
+func (m *adopter) adopt() {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -58,7 +58,7 @@ func (m *maker) adopt() {
 }
 
 // adoptOrphan makes the loan of an entry again, or clears the entry where the parcel is home.
-func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
+func (m *adopter) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 	s := m.in.Snapshot
 	if slices.ContainsFunc(m.on(n.ID).Loans, func(l *fleet.Loan) bool { return !l.Phase.Ended() && fleet.Overlap(l.Cells, e.Cells) }) {
 		return // that loan's own steps bring the share in line
@@ -94,7 +94,7 @@ func (m *maker) adoptOrphan(n *fleet.Node, e *fleet.ShareParcel) {
 
 // partiesOf are the home of an entry's cells and their borrower. Where the machine is in no pool by now, the entry tells; a holder that is no pool of
 // the other side stands for the first that is.
-func (m *maker) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet.PoolID) {
+func (m *adopter) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet.PoolID) {
 	s := m.in.Snapshot
 	class := func(id fleet.PoolID) fleet.Class {
 		if p := s.Pool(id); p != nil {
@@ -125,7 +125,7 @@ func (m *maker) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet.P
 }
 
 // stray notes a machine that is used without a loan, once; by is what keeps the plan from making one.
-func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why, by reason.Reason) {
+func (m *adopter) stray(n *fleet.Node, home fleet.PoolID, why, by reason.Reason) {
 	if !by.None() {
 		m.withholdOnce(Subject{SubjectNode, n.Name}, "adopt", by, why)
 	}
@@ -136,7 +136,7 @@ func (m *maker) stray(n *fleet.Node, home fleet.PoolID, why, by reason.Reason) {
 }
 
 // adoptCells proposes a loan that begins with the notice, or says what holds it back.
-func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why reason.Reason) (by reason.Reason) {
+func (m *adopter) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, why reason.Reason) (by reason.Reason) {
 	s, o := m.in.Snapshot, m.in.Options
 	if slices.ContainsFunc(m.adopted[n.ID], func(c int) bool { return slices.Contains(cells, c) }) {
 		return by // with another entry of the machine
@@ -171,7 +171,7 @@ func (m *maker) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, wh
 }
 
 // lacksMore reports whether pods wait for more room than is on its way home: one pod that waits is no reason to clear every machine at once.
-func (m *maker) lacksMore(p *fleet.Pool) bool {
+func (m *adopter) lacksMore(p *fleet.Pool) bool {
 	if p.Class != fleet.Online {
 		return false
 	}
@@ -180,7 +180,7 @@ func (m *maker) lacksMore(p *fleet.Pool) bool {
 }
 
 // countAdopted counts a machine as on its way home, as the next plan does: recalls of this plan ask for what is short beyond it.
-func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
+func (m *adopter) countAdopted(n *fleet.Node, p *fleet.Pool) {
 	if p.Class != fleet.Online || n.Pool != p.ID || !n.Lasts() {
 		return
 	}
@@ -194,7 +194,7 @@ func (m *maker) countAdopted(n *fleet.Node, p *fleet.Pool) {
 
 // adoptStrays finds offline work on room of a machine that is home, and adopts what it is on. Work on idle room needs
 // no parcel where an agent confines it, and the planner waits for pods that end already.
-func (m *maker) adoptStrays(n *fleet.Node) {
+func (m *adopter) adoptStrays(n *fleet.Node) {
 	s := m.in.Snapshot
 	pool, borrower := s.Pool(n.Pool), borrowerOf(s)
 	if pool == nil || pool.Class != fleet.Online || borrower == "" || len(m.on(n.ID).Pods) == 0 {
@@ -260,7 +260,7 @@ func cellRoom(n *fleet.Node, cells []int) fleet.Resources {
 }
 
 // awayCells are the cells of a machine that are not simply at home: a loan that is under way has them, or an entry of the share that no loan answers for.
-func (m *maker) awayCells(n *fleet.Node) []int {
+func (m *adopter) awayCells(n *fleet.Node) []int {
 	var out []int
 	for _, l := range m.on(n.ID).Loans {
 		if !l.Phase.Ended() {

@@ -30,7 +30,7 @@ func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
 }
 
 // borrow begins loans for what is short, and returns what stays so.
-func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {
+func (m *lender) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
@@ -63,7 +63,7 @@ func (m *maker) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle b
 
 // borrowAhead borrows what will be short once all that can come home is home, and reports whether it began anything. Recalls and what else a
 // shortage calls for wait for their own lead.
-func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
+func (m *lender) borrowAhead(l *ledger, ask reclaim.Ask) bool {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -85,7 +85,7 @@ func (m *maker) borrowAhead(l *ledger, ask reclaim.Ask) bool {
 }
 
 // takesStable reports whether an approved festival plan of now, or of the hour ahead, lets members below their minimum go.
-func (m *maker) takesStable() bool {
+func (m *lender) takesStable() bool {
 	s := m.in.Snapshot
 	return slices.ContainsFunc(s.Festivals, func(f fleet.Festival) bool {
 		return f.Approved && f.TakeStable && !s.At.Before(f.Start.Add(-time.Hour)) && s.At.Before(f.End)
@@ -100,7 +100,7 @@ const (
 
 // dueOf is when what the pool's services ask for will fit its own machines again, for as long as a term. A flood that comes later than that is
 // looked for from its own time on: before it they fit.
-func (m *maker) dueOf(l *ledger, flood time.Time) time.Time {
+func (m *lender) dueOf(l *ledger, flood time.Time) time.Time {
 	if l.due.IsZero() {
 		own := l.Capacity.CPUAndMemory().Sub(l.Kept(l.pool.LowWatermark))
 		at := m.in.Options.Interval
@@ -118,7 +118,7 @@ func (m *maker) dueOf(l *ledger, flood time.Time) time.Time {
 }
 
 // keepBorrowed takes back the notices of borrowed machines that were to go home, as long as something is short, and returns what still is.
-func (m *maker) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
+func (m *lender) keepBorrowed(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	for _, loan := range l.Borrowed {
 		n := s.Node(loan.Node)
@@ -144,7 +144,7 @@ func held(x *fleet.Loan) bool { return x.Phase == fleet.Lent || x.Phase == fleet
 // the room beyond the high watermark allows, and once they are due as many as online can do without. It says why
 // nothing else may begin: a pool that keeps what it borrowed lends nothing. A machine on its way home may take hours,
 // since its pods leave by scale-in alone, and holds nothing up.
-func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) reason.Reason {
+func (m *lender) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) reason.Reason {
 	s := m.in.Snapshot
 	lent := slices.DeleteFunc(slices.Clone(l.Borrowed), func(x *fleet.Loan) bool { return !held(x) })
 	kept := len(lent)
@@ -178,7 +178,7 @@ func (m *maker) giveBack(l *ledger, lead time.Duration, spare fleet.Resources) r
 }
 
 // followBorrowed takes a loan from an offline pool one step further.
-func (m *maker) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Node) {
+func (m *follower) followBorrowed(l *fleet.Loan, e *fleet.ShareParcel, n *fleet.Node) {
 	s := m.in.Snapshot
 	online, offline := m.sides(n.ID)
 	switch l.Phase {
@@ -254,7 +254,7 @@ func (m *maker) uninvite(l fleet.LoanID) {
 }
 
 // lenders shows the offline pools that have something out.
-func (m *maker) lenders() {
+func (m *lender) lenders() {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]

@@ -13,7 +13,7 @@ import (
 // So each is left what it asks for if the tide comes as its median has it, and all of them the same part of their
 // insurance. Their wishes stay as they are, so that nothing is lent meanwhile, and the plan recalls or borrows what it
 // can.
-func (m *maker) capRoom() {
+func (m *scaler) capRoom() {
 	for i := range m.in.Snapshot.Pools {
 		if p := &m.in.Snapshot.Pools[i]; p.Class == fleet.Online && !p.Waits {
 			m.capPool(m.ledgerOf(p))
@@ -21,7 +21,7 @@ func (m *maker) capRoom() {
 	}
 }
 
-func (m *maker) capPool(l *ledger) {
+func (m *scaler) capPool(l *ledger) {
 	// A machine that is not ready counts: pods of a lost machine are created again, and a restart takes no service's
 	// insurance.
 	room, want := l.Holds.Add(l.borrowedCapacity()).CPUAndMemory(), l.Other.CPUAndMemory()

@@ -159,7 +159,7 @@ func TestRollOversWaitForTheLedger(t *testing.T) {
 		in := w.input()
 		in.Portraits["shop/a"] = roomy()
 		m := newMaker(&in)
-		m.resizes()
+		(&scaler{m}).resizes()
 		if c.held != "" {
 			if len(m.plan.Resizes) > 0 || len(m.plan.Withheld) != 1 || m.plan.Withheld[0].By.Text() != c.held || m.plan.Withheld[0].Subject.String() != "requests shop/a" {
 				t.Errorf("%s: %+v, withheld %+v", name, m.plan.Resizes, m.plan.Withheld)
@@ -188,7 +188,7 @@ func TestRollOversWaitForTheLedger(t *testing.T) {
 		in.Portraits[w.s.Services[i].ID] = roomy()
 	}
 	m := newMaker(&in)
-	m.resizes()
+	(&scaler{m}).resizes()
 	if len(m.plan.Resizes) != 1 || m.plan.Resizes[0].Service != "shop/b" || len(m.plan.Resizes[0].Charges) > 0 {
 		t.Errorf("%+v, withheld %+v", m.plan.Resizes, m.plan.Withheld)
 	}

@@ -13,7 +13,7 @@ import (
 // shortenNotices answers online pods that wait for room while machines for them are under notice: of those, in the
 // order in which they will be home, it brings the deadlines of as many as the pods need down to the shortest notice
 // there is. It is announced in the loan first, and the pods get a new notice. Shortened notices ignore heartbeats.
-func (m *maker) shortenNotices() {
+func (m *follower) shortenNotices() {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
@@ -41,7 +41,7 @@ func (m *maker) shortenNotices() {
 
 // homeward lists the machines of a pool that are ready and whose loans are all on their way home: those that drain first, then by the time of their
 // deadline. One that is not ready, or about to leave, brings no room, whenever it comes.
-func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
+func (m *follower) homeward(pool fleet.PoolID) []*fleet.Node {
 	s := m.in.Snapshot
 	var out []*fleet.Node
 	last := map[fleet.NodeID]time.Time{}
@@ -63,7 +63,7 @@ func (m *maker) homeward(pool fleet.PoolID) []*fleet.Node {
 	return out
 }
 
-func (m *maker) shortenOn(n *fleet.Node) {
+func (m *follower) shortenOn(n *fleet.Node) {
 	s := m.in.Snapshot
 	loans := m.noticedOn(n.ID)
 	// In whole seconds, as loans and pods keep it: one that was announced a moment ago is not announced again.
@@ -100,7 +100,7 @@ func (m *maker) released(l *fleet.Loan) fleet.Resources {
 }
 
 // allAnswered reports whether every offline pod of a machine acknowledged one of the notices.
-func (m *maker) allAnswered(node fleet.NodeID, loans []*fleet.Loan) bool {
+func (m *follower) allAnswered(node fleet.NodeID, loans []*fleet.Loan) bool {
 	return !slices.ContainsFunc(m.on(node).Pods, func(p *fleet.Pod) bool {
 		return p.Class == fleet.PodOffline && !p.Deleting && !answers(p, loans)
 	})

@@ -24,7 +24,7 @@ func emptyingOf(s *fleet.Snapshot, pool fleet.PoolID) []*fleet.Loan {
 // keepEmptying calls off loans that did not leave yet, as far as what is free of their machines covers a shortage, and returns what is short
 // then. A machine that is full yet covers nothing and goes on: its pods leave only when online wants fewer. So does one of which another
 // parcel is away, which keeps online off it: that one must come home first (see [maker.bringHome]).
-func (m *maker) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
+func (m *lender) keepEmptying(l *ledger, ask reclaim.Ask) fleet.Resources {
 	s, short := m.in.Snapshot, ask.Amount
 	var left []freed
 	for _, loan := range slices.Backward(emptyingOf(s, l.pool.ID)) { // the newest has lost least
@@ -84,7 +84,7 @@ func bestFor(left []freed, short fleet.Resources) int {
 
 // giveUpPinned cancels loans whose machines cannot be emptied, because their services will not shrink after all. Late
 // loans are given up by [maker.giveUpLate].
-func (m *maker) giveUpPinned(l *ledger, term time.Duration) {
+func (m *lender) giveUpPinned(l *ledger, term time.Duration) {
 	s, o := m.in.Snapshot, m.in.Options
 	drops := l.drops(term)
 	for _, loan := range emptyingOf(s, l.pool.ID) {

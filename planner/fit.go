@@ -13,7 +13,7 @@ import (
 )
 
 // table is what fits where at the moment of the snapshot. It is built when it is first asked for, since most cycles lend nothing.
-func (m *maker) table() *place.Table {
+func (m *lender) table() *place.Table {
 	if m.fits == nil {
 		m.fits = place.FromSnapshot(m.in.Snapshot)
 	}
@@ -21,7 +21,7 @@ func (m *maker) table() *place.Table {
 }
 
 // frees reports whether the pods of a machine fit its other cells.
-func (m *maker) frees(n *fleet.Node, cells []int) bool {
+func (m *lender) frees(n *fleet.Node, cells []int) bool {
 	t := m.table()
 	return t.Would(func() bool {
 		_, ok := t.HandOver(n.ID, cells)
@@ -32,7 +32,7 @@ func (m *maker) frees(n *fleet.Node, cells []int) bool {
 // withPlaces drops candidates whose loss leaves a replica without room, of those that online will ask for while they are
 // away. Sums alone do not say so: a replica of 48 cores fits no three machines with 16 free cores each. Where one fits
 // nowhere, a machine on which it does stays, the one that was chosen last. A replica that fits no machine at all is no reason to keep any.
-func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Duration) (kept []reclaim.Candidate, pins []Pin) {
+func (m *lender) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Duration) (kept []reclaim.Candidate, pins []Pin) {
 	more := l.growth(from, to)
 	if len(take) == 0 || len(more) == 0 {
 		return take, nil
@@ -62,7 +62,7 @@ func (m *maker) withPlaces(l *ledger, take []reclaim.Candidate, from, to time.Du
 
 // placeOnLast opens the last of the machines on which a pod fits and places it there; below zero if it fits none. One of which a socket is lent
 // stays shut to online whatever becomes of the others.
-func (m *maker) placeOnLast(t *place.Table, class place.ClassID, take []reclaim.Candidate) int {
+func (m *lender) placeOnLast(t *place.Table, class place.ClassID, take []reclaim.Candidate) int {
 	for i, c := range slices.Backward(take) {
 		if m.on(c.Node.ID).Moves.Live > 0 {
 			continue

@@ -10,7 +10,7 @@ import (
 
 // follow takes loans that were already announced one step further, and fixes what a crash left between two writes. It
 // starts nothing.
-func (m *maker) follow() {
+func (m *follower) follow() {
 	s := m.in.Snapshot
 	for i := range s.Loans {
 		l := &s.Loans[i]
@@ -53,7 +53,7 @@ func (m *maker) follow() {
 // together recalls what is still lent of machines of which another parcel goes home, by this plan or since a leader before: that leader died between the notices of two
 // parcels, or the second write was refused. It comes after the passes that recall, adopt and turn back, and asks for none of their reasons: one parcel that is away keeps
 // the machine from all that the others came home for.
-func (m *maker) together() {
+func (m *follower) together() {
 	s, o := m.in.Snapshot, m.in.Options
 	for i := range s.Loans {
 		l := &s.Loans[i]
@@ -80,7 +80,7 @@ func (m *maker) goesHome(node fleet.NodeID) bool {
 }
 
 // recallAsked recalls what an operator asks for, as long as it is lent or on its way out. It reports whether that was the loan's step.
-func (m *maker) recallAsked(l *fleet.Loan) bool {
+func (m *follower) recallAsked(l *fleet.Loan) bool {
 	if l.Asked == "" {
 		return false
 	}
@@ -101,7 +101,7 @@ func (m *maker) recallAsked(l *fleet.Loan) bool {
 
 // stopLeaving calls off what is being emptied on a machine that is about to leave, or was cordoned: the borrower would get a machine that takes no pods. A
 // kubelet that is silent for a moment ends no loan. It reports whether that was the loan's step.
-func (m *maker) stopLeaving(l *fleet.Loan, n *fleet.Node) bool {
+func (m *follower) stopLeaving(l *fleet.Loan, n *fleet.Node) bool {
 	why := n.Leaving
 	if why == "" && n.Shut.By == fleet.ShutByCordon {
 		why = n.Shut.String()
@@ -116,7 +116,7 @@ func (m *maker) stopLeaving(l *fleet.Loan, n *fleet.Node) bool {
 
 // recallLeaving recalls what is lent of a machine that is about to leave, with the whole notice and within the budget of recalls, so that the work there is
 // saved before the drain. It reports whether that was the loan's step.
-func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
+func (m *follower) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 	if n.Leaving == "" || l.Phase != fleet.Lent {
 		return false
 	}
@@ -135,7 +135,7 @@ func (m *maker) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 
 // orphaned sends home the machines of a pool that is gone: no other part judges when their room is wanted. Online gives
 // back what it holds as ever, when it can do without. It reports whether that was the loan's step.
-func (m *maker) orphaned(l *fleet.Loan) bool {
+func (m *follower) orphaned(l *fleet.Loan) bool {
 	s, o := m.in.Snapshot, m.in.Options
 	why, by := func(so reason.Reason) reason.Reason { return reason.Of(reason.PoolGone, l.From, so) }, m.permit(permitted{}, takes)
 	switch {
@@ -155,7 +155,7 @@ func (m *maker) orphaned(l *fleet.Loan) bool {
 }
 
 // emptied hands a parcel over that is clean. One of a machine that goes home stays, since all parcels of a machine come home together.
-func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Node) {
+func (m *follower) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Node) {
 	at := m.in.Snapshot.At
 	if st := m.on(l.Node).Moves; st.Leaving() {
 		after, err := l.Cancel(at, reason.Of(reason.TideTurned, reason.Of(reason.OnItsWayHome)))
@@ -179,7 +179,7 @@ func (m *maker) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.Nod
 
 // boundLate recalls a machine on which an online pod was bound after the margin: a scheduler decided by marks that were long out of date, or
 // does not ask for them. No agent keeps the two sides apart there.
-func (m *maker) boundLate(l *fleet.Loan, n *fleet.Node) {
+func (m *follower) boundLate(l *fleet.Loan, n *fleet.Node) {
 	pod := m.guestOfOnline(l, n)
 	if pod == nil {
 		return
@@ -205,7 +205,7 @@ func (m *maker) guestOfOnline(l *fleet.Loan, n *fleet.Node) *fleet.Pod {
 
 // handOver gives emptied parcels of machines that lend others to the borrower, but for those whose machine this plan
 // recalls.
-func (m *maker) handOver() {
+func (m *follower) handOver() {
 	s := m.in.Snapshot
 	for _, l := range m.clean {
 		after, err := l.Lend(s.At, s.Node(l.Node).Share.Find(l.ID))
@@ -224,7 +224,7 @@ func (m *maker) occupied(l *fleet.Loan) bool {
 // room or none came. Its room is open to online from the return on (fleet.AccessOf). The object holds back the next
 // loan of the machine. While other parcels of the machine are on their way home it stays in any case: its entry in the
 // share is what keeps the cells at home open next to them.
-func (m *maker) forget(l *fleet.Loan) {
+func (m *follower) forget(l *fleet.Loan) {
 	s := m.in.Snapshot
 	if n := s.Node(l.Node); n != nil && s.Pool(n.Pool) == nil && n.Marks != (fleet.NodeMarks{}) {
 		return // no pool answers for the machine: only the loan shows that its marks are ours to take off
@@ -258,7 +258,7 @@ func (m *maker) forget(l *fleet.Loan) {
 
 // lentAgain reports whether another loan has cells of a loan that is over: that loan was adopted. A plan that merely adopts is no reason to forget, since the
 // door refuses an adoption that a stalled watch proposed, and the claim of the loan stands.
-func (m *maker) lentAgain(l *fleet.Loan) bool {
+func (m *follower) lentAgain(l *fleet.Loan) bool {
 	return slices.ContainsFunc(m.on(l.Node).Loans, func(o *fleet.Loan) bool { return o.Phase.Away() && fleet.Overlap(o.Cells, l.Cells) })
 }
 
@@ -307,7 +307,7 @@ func Drift(s *fleet.Snapshot) int {
 
 // superseded ends a loan that never had its share and whose cells another loan has by now: its creation came late, or twice. It holds nothing, and
 // would wait for the other's return to begin by a reason that was of its day.
-func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node) bool {
+func (m *follower) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node) bool {
 	if e != nil || l.Phase != fleet.Emptying {
 		return false
 	}
@@ -326,7 +326,7 @@ func (m *maker) superseded(l *fleet.Loan, e *fleet.ShareParcel, node *fleet.Node
 // that is safe, since no pod may land on a parcel that moves. A share of a higher epoch belongs to a recall or a turn back that was not finished; reports
 // for that epoch may be about to arrive, so the loan takes an epoch above it and every older report is void. The same holds of an entry of other cells: what was
 // reported clean is not the parcel.
-func (m *maker) repair(l *fleet.Loan, n *fleet.Node) bool {
+func (m *follower) repair(l *fleet.Loan, n *fleet.Node) bool {
 	if agree(l, &n.Share) {
 		return false
 	}
@@ -363,7 +363,7 @@ func (m *maker) repair(l *fleet.Loan, n *fleet.Node) bool {
 }
 
 // noticed waits for acknowledgements or the deadline, repeats notices that are missing, and lets heartbeats move the deadline.
-func (m *maker) noticed(l *fleet.Loan) {
+func (m *follower) noticed(l *fleet.Loan) {
 	s := m.in.Snapshot
 	pool := m.terms(l)
 	loans := m.noticedOn(l.Node)
@@ -415,7 +415,7 @@ func (m *maker) noticed(l *fleet.Loan) {
 }
 
 // takeBack frees pods of notices that stand no more: the tide turned, or their machine stayed with its borrower for another reason.
-func (m *maker) takeBack() {
+func (m *follower) takeBack() {
 	s := m.in.Snapshot
 	for i := range s.Pods {
 		p := &s.Pods[i]

@@ -17,7 +17,7 @@ type GiveBack struct {
 
 // giveBacks finds the HPAs that no ElasticService asks to keep. A floor that goes takes away, so a new leader watches
 // one window first: the service may be about to be written again.
-func (m *maker) giveBacks() {
+func (m *scaler) giveBacks() {
 	s := m.in.Snapshot
 	for i := range s.Orphans {
 		o := &s.Orphans[i]

@@ -280,7 +280,7 @@ func TestWhatBecameOfTheEnded(t *testing.T) {
 			p.Deleting, p.Killed = true, i < c.killed
 		}
 		in := w.input()
-		if got := newMaker(&in).ended(w.s.Nodes[3].ID).Text(); got != c.want {
+		if got := (&follower{newMaker(&in)}).ended(w.s.Nodes[3].ID).Text(); got != c.want {
 			t.Errorf("%d killed, %d ending: %q", c.killed, c.ending, got)
 		}
 	}
@@ -305,7 +305,7 @@ func TestWhatIsShut(t *testing.T) {
 		l := *w.loan(3, fleet.Draining, 2)
 		c.bend(w, &l)
 		in := w.input()
-		if got := newMaker(&in).shut(&l); got != c.want {
+		if got := (&follower{newMaker(&in)}).shut(&l); got != c.want {
 			t.Errorf("%s: shut %t", name, got)
 		}
 	}
@@ -317,7 +317,7 @@ func TestWhichLoansAreOnTheirWayHome(t *testing.T) {
 		w := newWorld(4)
 		w.loan(3, phase, 2)
 		in := w.input()
-		if got := newMaker(&in).homewardOn(w.s.Nodes[3].ID); len(got) != want {
+		if got := (&follower{newMaker(&in)}).homewardOn(w.s.Nodes[3].ID); len(got) != want {
 			t.Errorf("%s: %d loans are on their way home", phase, len(got))
 		}
 	}

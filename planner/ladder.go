@@ -12,7 +12,7 @@ import (
 // killAt is when pods that end since now are no longer waited for: after the longest grace among the machine's pods,
 // and the ladder's own time. A grace beyond the pool's longest notice is not honoured: a pod that needs longer sends a
 // heartbeat, while it is still asked.
-func (m *maker) killAt(l *fleet.Loan) time.Time {
+func (m *follower) killAt(l *fleet.Loan) time.Time {
 	var grace time.Duration
 	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline {
@@ -24,7 +24,7 @@ func (m *maker) killAt(l *fleet.Loan) time.Time {
 }
 
 // unevicted are the borrower's pods on a machine whose eviction is not accepted yet.
-func (m *maker) unevicted(node fleet.NodeID) []*fleet.Pod {
+func (m *follower) unevicted(node fleet.NodeID) []*fleet.Pod {
 	var out []*fleet.Pod
 	for _, p := range m.on(node).Pods {
 		if p.Unevicted() {
@@ -36,19 +36,19 @@ func (m *maker) unevicted(node fleet.NodeID) []*fleet.Pod {
 
 // ending reports whether the time of the kill may count from now: a pod of the borrower ends, so the first eviction was accepted, or none is left
 // to be evicted.
-func (m *maker) ending(l *fleet.Loan) bool {
+func (m *follower) ending(l *fleet.Loan) bool {
 	return len(m.unevicted(l.Node)) == 0 ||
 		slices.ContainsFunc(m.on(l.Node).Pods, func(p *fleet.Pod) bool { return p.Class == fleet.PodOffline && p.Deleting })
 }
 
 // patient reports whether pods on a draining machine that were never evicted are still waited for. The time under a
 // freeze, in which no pod is evicted, does not count.
-func (m *maker) patient(l *fleet.Loan) bool {
+func (m *follower) patient(l *fleet.Loan) bool {
 	return len(m.unevicted(l.Node)) > 0 && m.in.Snapshot.At.Before(l.PatienceEnds(m.terms(l).Ladder, m.in.Thawed))
 }
 
 // refusal says what is known of pods that were never evicted: who refused it, or that no answer is known.
-func (m *maker) refusal(l *fleet.Loan) reason.Reason {
+func (m *follower) refusal(l *fleet.Loan) reason.Reason {
 	pods := m.unevicted(l.Node)
 	patience := m.terms(l).Ladder.OrDefault().Patience
 	if by := fleet.Guards(pods); by != "" {
@@ -58,7 +58,7 @@ func (m *maker) refusal(l *fleet.Loan) reason.Reason {
 }
 
 // ended says what became of a machine's pods that the ladder ended, as the API server shows it.
-func (m *maker) ended(node fleet.NodeID) reason.Reason {
+func (m *follower) ended(node fleet.NodeID) reason.Reason {
 	killed, ending := 0, 0
 	for _, p := range m.on(node).Pods {
 		switch {
@@ -82,7 +82,7 @@ func (m *maker) ended(node fleet.NodeID) reason.Reason {
 
 // draining takes the parcel home when the node side says Clean, and climbs the ladder until it does: evictions, the announced kill, the
 // fence, the write-off. Each rung stands in the loan before it is used, so a cycle takes one at most.
-func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
+func (m *follower) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 	s := m.in.Snapshot
 	if e.IsClean(l.Epoch) && m.shut(l) {
 		after, err := l.Return(s.At, e)
@@ -103,7 +103,7 @@ func (m *maker) draining(l *fleet.Loan, e *fleet.ShareParcel) {
 
 // renew announces again what gave the pods on a draining machine no time: the deadline of their notice, and with it the kill, which comes after their grace, or a
 // kill that came under a freeze.
-func (m *maker) renew(l *fleet.Loan) (after fleet.Loan, again bool) {
+func (m *follower) renew(l *fleet.Loan) (after fleet.Loan, again bool) {
 	s, why := m.in.Snapshot, m.owed(l, m.homewardOn(l.Node))
 	kill, err := m.killAt(l), error(nil)
 	after = *l
@@ -125,7 +125,7 @@ func (m *maker) renew(l *fleet.Loan) (after fleet.Loan, again bool) {
 
 // shut reports whether no pod of an offline borrower can be on a parcel that is clean: its machine's mark is gone, and
 // no pod slipped in before it was. A controller that died between the recall and the marks left the machine open.
-func (m *maker) shut(l *fleet.Loan) bool {
+func (m *follower) shut(l *fleet.Loan) bool {
 	n := m.in.Snapshot.Node(l.Node)
 	if to := m.in.Snapshot.Pool(l.To); n == nil || to == nil || to.Class != fleet.Offline {
 		return true
@@ -135,7 +135,7 @@ func (m *maker) shut(l *fleet.Loan) bool {
 
 // kill ends pods that should have ended and did not. A pod that could not be evicted, since its disruption budget let
 // none go, is asked again, and ended by the fence.
-func (m *maker) kill(l *fleet.Loan) {
+func (m *follower) kill(l *fleet.Loan) {
 	for _, p := range m.stayers(l) {
 		if p.Deleting && !p.Refused.Holds(m.in.Snapshot.At) {
 			m.ends[p.ID] = true
@@ -148,7 +148,7 @@ func (m *maker) kill(l *fleet.Loan) {
 // evict ends the borrower's pods that have no eviction yet. One that slipped in after all others had acknowledged,
 // while the machine's marks were still to be written, gets the notice that it missed and is waited for until the
 // deadline.
-func (m *maker) evict(l *fleet.Loan) {
+func (m *follower) evict(l *fleet.Loan) {
 	s := m.in.Snapshot
 	var loans []*fleet.Loan
 	for _, p := range m.stayers(l) {
@@ -171,7 +171,7 @@ func (m *maker) evict(l *fleet.Loan) {
 }
 
 // homewardOn lists the machine's loans that are on their way home, by id: a notice of any of them speaks for all.
-func (m *maker) homewardOn(node fleet.NodeID) []*fleet.Loan {
+func (m *follower) homewardOn(node fleet.NodeID) []*fleet.Loan {
 	var out []*fleet.Loan
 	for _, l := range m.on(node).Loans {
 		if l.Phase.Away() && l.Phase != fleet.Lent {
@@ -182,7 +182,7 @@ func (m *maker) homewardOn(node fleet.NodeID) []*fleet.Loan {
 }
 
 // climb takes the loan to its next rung, if that is due.
-func (m *maker) climb(l *fleet.Loan) {
+func (m *follower) climb(l *fleet.Loan) {
 	s, ladder := m.in.Snapshot, m.terms(l).Ladder.OrDefault()
 	switch {
 	case l.Phase == fleet.Draining && l.KillAt.IsZero() && m.ending(l):
@@ -210,7 +210,7 @@ func (m *maker) climb(l *fleet.Loan) {
 }
 
 // announcing says for whom the time of the kill runs: for evicted pods, or for none where the machine's offline pods are gone.
-func (m *maker) announcing(l *fleet.Loan) reason.Reason {
+func (m *follower) announcing(l *fleet.Loan) reason.Reason {
 	ending := 0
 	for _, p := range m.on(l.Node).Pods {
 		if p.Class == fleet.PodOffline && p.Deleting {
@@ -230,7 +230,7 @@ func (m *maker) announcing(l *fleet.Loan) reason.Reason {
 
 // stayers are the borrower's pods on a machine not yet killed, that this plan does not end already (another loan of the
 // machine may drain, too), lowest job priority first.
-func (m *maker) stayers(l *fleet.Loan) []*fleet.Pod {
+func (m *follower) stayers(l *fleet.Loan) []*fleet.Pod {
 	s := m.in.Snapshot
 	var out []*fleet.Pod
 	for _, p := range m.on(l.Node).Pods {

@@ -31,13 +31,13 @@ func (m *maker) recalls() reclaim.Options {
 	return reclaim.Options{Drain: o.Drain, Clean: o.Clean, Paces: m.in.Paces, RecallRest: o.RecallRest, On: m.room}
 }
 
-func (m *maker) leadOf(l *ledger) Lead {
+func (m *lender) leadOf(l *ledger) Lead {
 	return Lead{Lead: reclaim.LongestLead(m.in.Snapshot, l.pool, m.recalls()), StartUp: l.startUp(), Cycle: m.in.Options.Interval, Late: l.late()}
 }
 
 // borrowLead is the longest from the decision to borrow a machine of an offline pool to a ready online pod on it: the work there has the notice of
 // its own pool, which may be longer than that of what is lent to it.
-func (m *maker) borrowLead(own Lead) time.Duration {
+func (m *lender) borrowLead(own Lead) time.Duration {
 	var longest time.Duration
 	for i := range m.in.Snapshot.Pools {
 		if p := &m.in.Snapshot.Pools[i]; p.Class == fleet.Offline && p.Mode.Acts() {

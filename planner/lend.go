@@ -15,7 +15,7 @@ import (
 const pinnedShown = 20
 
 // lend judges each online pool: what must come home first, and what may go only when nothing must.
-func (m *maker) lend() {
+func (m *lender) lend() {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		if s.Pools[i].Class == fleet.Online {
@@ -25,7 +25,7 @@ func (m *maker) lend() {
 	m.lenders()
 }
 
-func (m *maker) lendPool(l *ledger) {
+func (m *lender) lendPool(l *ledger) {
 	parts := m.leadOf(l)
 	lead := parts.Total()
 	view := m.view(l, lead)
@@ -78,7 +78,7 @@ func (m *maker) lendPool(l *ledger) {
 
 // shortage looks along the lead for the first moment at which online would want more than it has with what is already on its way home.
 // The low watermark is kept free. A new leader, who has not watched a window, answers only a shortage that is seen now: pods that wait.
-func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
+func (m *lender) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
 	if short := m.lacking(l).Sub(withGPUs(l.Coming)).Floor(); !short.IsZero() {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true, Claimant: l.claimant,
@@ -94,7 +94,7 @@ func (m *maker) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 const lookStep = 5 * time.Minute
 
 // foreseen is what forecasts say is short within a lead, and a step more: what is not short within the lead itself may yet wait.
-func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
+func (m *lender) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 	s := m.in.Snapshot
 	have := l.Above(l.pool.LowWatermark).Add(l.Coming.CPUAndMemory())
 	for at := time.Duration(0); at <= lead+lookStep; at += lookStep {
@@ -113,7 +113,7 @@ func (m *maker) foreseen(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 // bringHome covers a shortage: borrowed machines that were on their way back and parcels that are still being emptied cost nothing and come
 // first, loans are recalled for the rest, and what is short then is borrowed from offline. In an emergency idle machines of offline pools go
 // before any recall: they are there in less than the shortest notice.
-func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
+func (m *lender) bringHome(l *ledger, ask reclaim.Ask) {
 	s := m.in.Snapshot
 	ask.Amount = m.keepBorrowed(l, ask)
 	ask.Amount = m.keepEmptying(l, ask)
@@ -147,7 +147,7 @@ func (m *maker) bringHome(l *ledger, ask reclaim.Ask) {
 
 // turnBack takes notices back, machine by machine, as long as the room beyond the high watermark lets the whole machine go. A recall that an
 // operator asked for stands, and so does that of a machine that is to be taken away. It reports whether this plan takes one back.
-func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
+func (m *lender) turnBack(l *ledger, spare fleet.Resources) bool {
 	s := m.in.Snapshot
 	done := false
 	for i := range s.Nodes {
@@ -177,7 +177,7 @@ func (m *maker) turnBack(l *ledger, spare fleet.Resources) bool {
 }
 
 // begin starts loans into what the tide leaves free for longer than the minimum term, within the move budget.
-func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note reason.Reason) {
+func (m *lender) begin(l *ledger, lead, term time.Duration) (pins []Pin, note reason.Reason) {
 	s, o := m.in.Snapshot, m.in.Options
 	m.giveUpPinned(l, term)
 	borrower := borrowerOf(s)
@@ -214,7 +214,7 @@ func (m *maker) begin(l *ledger, lead, term time.Duration) (pins []Pin, note rea
 // room is what online can give up: over the time in which parcels are emptied and for the whole term after it, everything asked for must
 // fit into what stays, with the high watermark left free. Machines that are being emptied count with nothing, since their pods are leaving, and
 // so do borrowed ones on their way home.
-func (m *maker) roomOf(l *ledger, lead, term time.Duration) fleet.Resources {
+func (m *lender) roomOf(l *ledger, lead, term time.Duration) fleet.Resources {
 	o := l.in.Options
 	var goes fleet.Resources
 	for _, on := range l.On {
@@ -247,7 +247,7 @@ func emptyingWhole(on *fleet.Machine) bool {
 // movesLeft is what the pool's budget leaves, and the name of the bound. Each pool has its own: what online lends in the ebb is not taken from
 // what offline may lend when the flood comes. The hour is what the process remembers and what the snapshot shows, so that a new one forgets no
 // loan that stands.
-func (m *maker) movesLeft(p *fleet.Pool) (int, reason.Reason) {
+func (m *lender) movesLeft(p *fleet.Pool) (int, reason.Reason) {
 	s := m.in.Snapshot
 	moving, begun := 0, map[fleet.LoanID]bool{}
 	for i := range s.Loans {
@@ -301,7 +301,7 @@ func (m *maker) newLoan(from, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
 }
 
 // view is what operators are shown of the pool.
-func (m *maker) view(l *ledger, lead time.Duration) PoolView {
+func (m *lender) view(l *ledger, lead time.Duration) PoolView {
 	v := PoolView{Pool: l.pool.ID, Nodes: l.Machines, Capacity: l.Capacity, Requested: l.Asked, Need: l.need(0, 0), NeedAhead: l.need(0, lead),
 		Unfilled: l.unfilled(), Shut: l.shut(), Lent: map[fleet.ParcelKind]int{}, Moving: map[fleet.ParcelKind]int{}, Borrowed: l.borrowedCapacity()}
 	for i := range m.in.Snapshot.Loans {

@@ -94,7 +94,7 @@ func TestTheRoomNextToBorrowedMachines(t *testing.T) {
 		if asked := m.on(w.s.Nodes[4].ID).Asked().CPU; asked != 2*8000 {
 			t.Fatalf("%s, ready %t: %d millicores are asked for on the machine", phase, ready, asked)
 		}
-		return m.roomOf(l, 10*time.Minute, 30*time.Minute)
+		return (&lender{m}).roomOf(l, 10*time.Minute, 30*time.Minute)
 	}
 	own := room(fleet.Noticed, true)
 	if own.CPU <= 2*8000 {

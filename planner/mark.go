@@ -79,7 +79,7 @@ func (m *maker) keptIsHeld(n *fleet.Node) bool {
 
 // fill holds the kept room of machines with lent sockets, where the cluster's own scheduler serves the pool: nothing else keeps offline pods off it. Room that
 // comes free later gets a further filler; all of them go when nothing of the machine is lent any more.
-func (m *maker) fill() {
+func (m *marker) fill() {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -104,7 +104,7 @@ func (m *maker) fill() {
 }
 
 // mark brings every machine's marks to what its loans say. Machines outside of our pools are left alone, once no loan names them any more.
-func (m *maker) mark() {
+func (m *marker) mark() {
 	s := m.in.Snapshot
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -121,7 +121,7 @@ func (m *maker) mark() {
 	}
 }
 
-func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
+func (m *marker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 	// A loan that this plan begins counts: its taint goes up in the same cycle, so that nothing new lands there.
 	live := m.on(n.ID).Moves.Live > 0 || len(m.begun[n.ID]) > 0
 	access := m.access(n)
@@ -137,7 +137,7 @@ func (m *maker) wantMarks(n *fleet.Node, pool *fleet.Pool) fleet.NodeMarks {
 
 // fence cuts off a machine with a parcel that did not come home. Where online pods share it, or a component of ours, they stay, and only nothing
 // new lands.
-func (m *maker) fence(n *fleet.Node) fleet.Fence {
+func (m *marker) fence(n *fleet.Node) fleet.Fence {
 	if m.on(n.ID).Moves.Lost == 0 {
 		return fleet.FenceNone
 	}
@@ -152,7 +152,7 @@ func (m *maker) fence(n *fleet.Node) fleet.Fence {
 }
 
 // lentLoan is the first lent loan of a machine.
-func (m *maker) lentLoan(node fleet.NodeID) fleet.LoanID {
+func (m *marker) lentLoan(node fleet.NodeID) fleet.LoanID {
 	for _, l := range m.on(node).Loans {
 		if l.Phase == fleet.Lent {
 			return l.ID

@@ -68,7 +68,7 @@ func (out *Outlook) addPool(in *Input, room *fleet.Occupancy, pool *fleet.Pool, 
 		}
 	}
 	waste := l.waste()
-	lead := (&maker{in: in, room: room}).leadOf(l).Total()
+	lead := (&lender{&maker{in: in, room: room}}).leadOf(l).Total()
 	term, recall := windowEnds(lead+pool.MinimumTerm), windowEnds(lead)
 	var asked, begin, stay [bands][]fleet.Resources
 	for b := range bands {

@@ -78,7 +78,7 @@ func outside(b fleet.Known[portrait.Bounds], v float64) bool {
 }
 
 // resizes brings requests that are out of their bounds to their targets: one service a cycle, first those that ask for too little.
-func (m *maker) resizes() {
+func (m *scaler) resizes() {
 	s := m.in.Snapshot
 	busy := m.rolling()
 	var ready []Resize
@@ -119,7 +119,7 @@ func (m *maker) resizes() {
 
 // rollOver charges the pods that a change of a template replaces, all of them or none, and names the ledger that
 // refuses. In place no pod goes.
-func (m *maker) rollOver(a *Resize) (refusedBy reason.Reason) {
+func (m *scaler) rollOver(a *Resize) (refusedBy reason.Reason) {
 	if a.By != fleet.RequestsRecreate {
 		return refusedBy
 	}
@@ -171,7 +171,7 @@ func resizeOf(svc *fleet.Service, p *portrait.Portrait) (Resize, bool) {
 }
 
 // resizeHeld names what keeps requests as they are; empty when nothing does.
-func (m *maker) resizeHeld(svc *fleet.Service, p *portrait.Portrait) reason.Reason {
+func (m *scaler) resizeHeld(svc *fleet.Service, p *portrait.Portrait) reason.Reason {
 	s := m.in.Snapshot
 	q := &p.Quality
 	if svc.VPA != "" {
@@ -194,7 +194,7 @@ func (m *maker) resizeHeld(svc *fleet.Service, p *portrait.Portrait) reason.Reas
 }
 
 // rolling finds a service whose pods are still rolling over after a change of its requests.
-func (m *maker) rolling() fleet.ServiceID {
+func (m *scaler) rolling() fleet.ServiceID {
 	s := m.in.Snapshot
 	for i := range s.Services {
 		svc := &s.Services[i]

@@ -93,7 +93,7 @@ func TestResizes(t *testing.T) {
 			in := w.input()
 			in.Portraits["shop/web"] = p
 			m := newMaker(&in)
-			m.resizes()
+			(&scaler{m}).resizes()
 			plan := m.plan
 			if c.to.IsZero() {
 				if len(plan.Resizes) > 0 {
@@ -128,14 +128,14 @@ func TestResizesOneByOne(t *testing.T) {
 	}
 	in.Portraits["shop/b"] = advised(portrait.Bounds{Lower: 17, Target: 20, Upper: 30}, portrait.Bounds{})
 	m := newMaker(&in)
-	m.resizes()
+	(&scaler{m}).resizes()
 	if len(m.plan.Resizes) != 1 || m.plan.Resizes[0].Service != "shop/b" || len(m.plan.Withheld) != 2 {
 		t.Errorf("%+v, withheld %+v", m.plan.Resizes, m.plan.Withheld)
 	}
 	b := &w.s.Services[1]
 	b.Resized, b.Pods[0].Ready = fleet.KnownAt(t0.Add(-5*time.Minute), t0), false
 	m = newMaker(&in)
-	m.resizes()
+	(&scaler{m}).resizes()
 	if len(m.plan.Resizes) != 0 || len(m.plan.Withheld) != 3 {
 		t.Errorf("while b rolls over: %+v", m.plan.Resizes)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // scales turns targets into actions.
-func (m *maker) scales() {
+func (m *scaler) scales() {
 	s := m.in.Snapshot
 	for i := range s.Services {
 		svc, t := &s.Services[i], &m.plan.Targets[i]
@@ -51,7 +51,7 @@ func (m *maker) scales() {
 // stay, and others leave in their place; where there are no others the scale-in waits for that part, and steer reports
 // whether anything of it is left. Pods that a quota takes back after its notice wait for no ledger: an announced
 // deadline comes before rates, and others wait for the room.
-func (m *maker) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) bool {
+func (m *scaler) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) bool {
 	switch {
 	case svc.Steerable && owes:
 		a.Victims, a.Charges, _, _ = m.victims(svc, a.From-a.To, true)
@@ -75,7 +75,7 @@ func (m *maker) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) bo
 }
 
 // highest charges what goes back of a target that chooses its pods itself: those of the highest ordinals.
-func (m *maker) highest(svc *fleet.Service, k int32) (charges []Charge) {
+func (m *scaler) highest(svc *fleet.Service, k int32) (charges []Charge) {
 	pods := make([]*fleet.Pod, 0, len(svc.Pods))
 	for i := range svc.Pods {
 		if p := &svc.Pods[i]; !p.Deleting {

@@ -33,7 +33,7 @@ const (
 // them; so a new promise never relies on time that an older one uses.
 // Lending keeps the high watermark free and a recall only the low one; a promise keeps as much again, since a forecast of hours is worse than one of
 // a lead.
-func (m *maker) survivals(l *ledger, lead Lead) {
+func (m *lender) survivals(l *ledger, lead Lead) {
 	s := m.in.Snapshot
 	m.survivesBorrowed(l)
 	if !m.promises(l.pool.ID) {
@@ -75,7 +75,7 @@ func promiseOf(x reclaim.Standing) time.Time {
 
 // promises reports whether it is time to look: in the first minute of each step, and while a lent parcel has no promise. The forecast is walked
 // along for every service, which is more than all the rest of a quiet cycle.
-func (m *maker) promises(pool fleet.PoolID) bool {
+func (m *lender) promises(pool fleet.PoolID) bool {
 	s := m.in.Snapshot
 	if s.At.Sub(s.At.Truncate(survivalStep)) < m.in.Options.Interval {
 		return true
@@ -86,7 +86,7 @@ func (m *maker) promises(pool fleet.PoolID) bool {
 }
 
 // survivesBorrowed promises what online borrows until it is due.
-func (m *maker) survivesBorrowed(l *ledger) {
+func (m *lender) survivesBorrowed(l *ledger) {
 	for _, x := range l.Borrowed {
 		if x.Phase == fleet.Lent && x.Due.After(x.ExpectedUntil) && !m.decided(x.ID) {
 			m.plan.Survivals = append(m.plan.Survivals, Survival{x.ID, x.Due, x.Due})
@@ -95,7 +95,7 @@ func (m *maker) survivesBorrowed(l *ledger) {
 }
 
 // promise fixes the promise of loans that have none, and extends one that is about to end where that is worth a write.
-func (m *maker) promise(pool *fleet.Pool, loans []*fleet.Loan, until time.Time, after time.Duration) {
+func (m *lender) promise(pool *fleet.Pool, loans []*fleet.Loan, until time.Time, after time.Duration) {
 	now := m.in.Snapshot.At
 	until = now.Add(min(until.Sub(now), promiseMost)).Truncate(survivalStep)
 	for _, l := range loans {

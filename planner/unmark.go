@@ -19,7 +19,7 @@ type Unmark struct {
 // unmarks compares what scale-ins took with what was marked to go. A mark that outlives its scale-in would have its pod
 // go first in the next one, whichever pods are chosen by then. The pods of a scale-in of this plan are left to it, but
 // for those that another took the turn of: they are reported once.
-func (m *maker) unmarks() {
+func (m *marker) unmarks() {
 	s := m.in.Snapshot
 	lowered := map[fleet.ServiceID]bool{}
 	for i := range m.plan.Lowers {
@@ -32,7 +32,7 @@ func (m *maker) unmarks() {
 	}
 }
 
-func (m *maker) unmark(svc *fleet.Service, lowered bool) {
+func (m *marker) unmark(svc *fleet.Service, lowered bool) {
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
 		if !p.LeavesAt.OK || p.Deleting {

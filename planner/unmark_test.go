@@ -24,9 +24,9 @@ func TestVictimsThatStayed(t *testing.T) {
 		bend func(w *world, svc *fleet.Service)
 		want []string
 	}{
-		{"others went", func(*world, *fleet.Service) {}, []string{"web-000 true LeaverStayed", "web-001 true LeaverStayed"}},
+		{"others went", func(*world, *fleet.Service) {}, []string{"web-000 true VictimStayed", "web-001 true VictimStayed"}},
 		{"it is not over", func(_ *world, svc *fleet.Service) { svc.Desired.Value = 9 }, nil},
-		{"one of them goes", func(_ *world, svc *fleet.Service) { svc.Pods[0].Deleting, svc.Desired.Value = true, 9 }, []string{"web-001 true LeaverStayed"}},
+		{"one of them goes", func(_ *world, svc *fleet.Service) { svc.Pods[0].Deleting, svc.Desired.Value = true, 9 }, []string{"web-001 true VictimStayed"}},
 		{"it never came about", func(w *world, _ *fleet.Service) { w.markVictims(2, 8) }, []string{"web-000 false ScaleInUndone", "web-001 false ScaleInUndone"}},
 		{"observed only", func(_ *world, svc *fleet.Service) { svc.Mode = fleet.Observe }, nil},
 		{"blocked", func(_ *world, svc *fleet.Service) {

@@ -22,7 +22,7 @@ type standing struct {
 // few replicas; then pods on machines that are being emptied, as far as the disruption ledgers let them; then pods on
 // the machines with the least online work, so that whole machines come free. The last pod of a zone stays while there
 // are replicas for all zones. The deletion cost is written on these pods alone. All that is due is charged.
-func (m *maker) victims(svc *fleet.Service, k int32, due bool) (refs []PodRef, charges []Charge, refused int32, by string) {
+func (m *scaler) victims(svc *fleet.Service, k int32, due bool) (refs []PodRef, charges []Charge, refused int32, by string) {
 	var ready []standing
 	shrinking := svc.Shrinking()
 	for i := range svc.Pods {

@@ -38,7 +38,7 @@ func onMachines(pods []int, emptied int) *world {
 func (w *world) stays(k int) []int {
 	in := w.input()
 	svc := &in.Snapshot.Services[0]
-	refs, _, _, _ := newMaker(&in).victims(svc, int32(k), false)
+	refs, _, _, _ := (&scaler{newMaker(&in)}).victims(svc, int32(k), false)
 	out := make([]int, len(w.s.Nodes))
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
@@ -117,7 +117,7 @@ func TestTheLedgerCostsNoZone(t *testing.T) {
 	w := onMachines([]int{3, 1, 1}, 1)
 	w.s.Pools[1].Budget.EvictionsPerMinute = 1
 	in := w.input()
-	refs, _, refused, _ := newMaker(&in).victims(&in.Snapshot.Services[0], 2, false)
+	refs, _, refused, _ := (&scaler{newMaker(&in)}).victims(&in.Snapshot.Services[0], 2, false)
 	if got := fmt.Sprint(w.stays(2)); got != "[2 1 1]" || len(refs) != 1 || refused != 1 {
 		t.Errorf("%s stay, %d go and %d wait; want [2 1 1], one and one", got, len(refs), refused)
 	}

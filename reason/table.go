@@ -88,7 +88,7 @@ const (
 	LoanGone      Code = "LoanGone"
 	StrayPods     Code = "StrayPods"
 	Sized         Code = "Sized"
-	VictimStayed  Code = "LeaverStayed"
+	VictimStayed  Code = "VictimStayed"
 	ScaleInUndone Code = "ScaleInUndone"
 	OutOfBounds   Code = "OutOfBounds"
 	ServiceGone   Code = "ServiceGone"

@@ -7,7 +7,7 @@ const (
 	EventWouldScale            = "WouldScale"            // mode Recommend: the change that mode Auto would have made
 	EventForeignWriter         = "ForeignWriter"         // another component writes spec.replicas of the target, or minReplicas of the HPA
 	EventContested             = "Contested"             // another component keeps taking spec.replicas or minReplicas back, so the service is not scaled
-	EventStayed                = "LeaverStayed"          // a scale-in took other pods than those that were marked to go
+	EventStayed                = "VictimStayed"          // a scale-in took other pods than those that were marked to go
 	EventResized               = "Resized"               // the requests of the target were changed
 	EventResizeFailed          = "ResizeFailed"          // the change of the requests failed
 	EventForecastSkillLost     = "ForecastSkillLost"     // the newest forecasts were too far off to be trusted

@@ -139,7 +139,7 @@ func TestReportVictimsThatStayed(t *testing.T) {
 			}
 		}
 	})
-	if diff := cmp.Diff([]string{"Warning LeaverStayed pod cart-a was marked to go by the scale-in to 3 replicas, and stays: another went in its place"}, events); diff != "" {
+	if diff := cmp.Diff([]string{"Warning VictimStayed pod cart-a was marked to go by the scale-in to 3 replicas, and stays: another went in its place"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
