@@ -51,10 +51,11 @@ func (b *bounded) Read(p []byte) (int, error) {
 // unzip reads what is gzipped by its first bytes, whatever its name is.
 func unzip(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	if magic, err := in.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return in, nil // an error comes again with the first read
+	magic, _ := in.Peek(2) // an error comes again with the first read
+	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return gzip.NewReader(in)
 	}
-	return gzip.NewReader(in)
+	return in, nil
 }
 
 // badZip reports whether an error says that what is gzipped is broken.

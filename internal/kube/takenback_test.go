@@ -18,7 +18,8 @@ import (
 
 // owns is a managed fields entry.
 func owns(manager, fields string, at time.Time) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: manager, Time: ptr(metav1.NewTime(at)), FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: manager, Time: ptr(metav1.NewTime(at)), FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 // The owner of a size is read at its path: below keys of a list, and as a whole where a list has none.

@@ -50,7 +50,7 @@ func TestAsk(t *testing.T) {
 				}
 				return nil
 			})
-			if c.of == down {
+			if errors.Is(c.of, down) {
 				if !errors.Is(err, down) || questions != 1 {
 					t.Errorf("%v after %d questions", err, questions)
 				}
