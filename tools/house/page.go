@@ -16,7 +16,7 @@ type comparison struct {
 }
 
 // leastFiles is how many files a room has to be in the page's tables.
-const leastFiles = 8
+const leastFiles = 16
 
 // opening is what the page begins with.
 //
