@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // tides is a synthetic service: a day and a week, growth, noise, and now and then a burst.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // A portrait goes in; quantile paths of the load come out, the name of the model that spoke, and whether sizing may scale in by them.

@@ -3,7 +3,7 @@ package forecast
 import (
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/portrait/model"
 	"github.com/springtide/springtide/signal"
 )
 

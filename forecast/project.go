@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // The links of the fall-back chain, as Tide.Model names them.

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/forecast/score"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 var nan = math.NaN()

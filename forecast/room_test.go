@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // A room shows nothing of who worked in it before: services of all lengths and steps are learned and forecast in one room, in turn, as each is

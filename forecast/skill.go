@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Skill is how well tides did, as sums, so that the skills of many services and hours add up.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/score"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // levels are the quantiles that peers are compared at.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // chained is a fleet with a link group of services that run ten replicas each for 50 cores: 5.04 of them fit a replica.

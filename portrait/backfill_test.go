@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // A history that is read at night, by few replicas, shows days that many served: a step is judged by the replicas that

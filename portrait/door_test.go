@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // live is what a controller reads: a history, and the moments and start-ups of now. Each lies by a factor while the source does.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // Doubt is a fall or a rise of the load that history does not know. It counts as a fault of the measurement, or of what stands before the service, until

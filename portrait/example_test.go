@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // Two weeks of load go in; what kind of service it is, its seasons and its level come out. The portrait is then stored, read back, and folded

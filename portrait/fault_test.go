@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // faultDays is the history into which faults are put: four weeks, so that each time of the week has three others to be judged by.

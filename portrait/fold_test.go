@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // bent is a source that says a multiple of the truth, which changes with the time; NaN is no sample at all.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Link is how the load of one service follows that of another: Ratio times it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // tideOf is a week of a daily tide in steps of five minutes, at each of which f says what is seen of it.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // Marshal writes a portrait in its compact binary form, about 12 KB at a grid of five minutes. Values of the history are rounded to a

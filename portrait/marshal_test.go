@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // full is a portrait of two weeks, with a cost and start-ups. Nothing changes a portrait, so that tests share it.

@@ -3,7 +3,7 @@ package portrait
 import (
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/portrait/model"
 )
 
 // Options tune folding. The zero value means the defaults.

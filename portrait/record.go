@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // Record is how the forecasts of a service did, as they were said: nothing in it was computed after the load was known.

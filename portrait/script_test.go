@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/scripttest"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // TestScripts paints the portrait of a history that is described as for [scripttest.History], and of

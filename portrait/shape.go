@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // Shape is what a look at the newest days found. A look is taken when a quarter of a day is over, not at each sample: what it finds changes

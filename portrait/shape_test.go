@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Questions about a shape use quarters of an hour where a finer step would show no more.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Shift is a change of level that stayed: a release, a new client, a market that was opened.

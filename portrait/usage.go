@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Usage is what one replica used, as the VPA recommender keeps it: all CPU samples, and of memory the peak of each day, since memory that was

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender/util"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // The histogram gives what the recommender's own gives, fed with the same samples, whatever their order.

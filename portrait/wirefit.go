@@ -1,6 +1,6 @@
 package portrait
 
-import "github.com/springtide/springtide/forecast/model"
+import "github.com/springtide/springtide/portrait/model"
 
 // fits writes what was fitted to the series as a whole.
 func (w *writer) fits(s *model.State) {

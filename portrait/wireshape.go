@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // seen writes what was seen next to the load: start-ups by image, usage and shape.

@@ -10,7 +10,7 @@ import (
 	"github.com/springtide/springtide/api/config"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/measure"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 	"github.com/springtide/springtide/sim/scenario"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/peer"
 	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 	"github.com/springtide/springtide/sim/scenario"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/springtide/springtide/forecast/festive"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
+	"github.com/springtide/springtide/series"
 )
 
 // examplePortrait is folded from two days of load that rise with the level.

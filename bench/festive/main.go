@@ -17,7 +17,7 @@ import (
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/forecast/score"
 	"github.com/springtide/springtide/internal/csvseries"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 //go:embed victoria.csv

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // ErrLayout says that a file is no trace: it lacks the header ts,value, or two rows below it.

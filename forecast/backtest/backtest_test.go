@@ -15,7 +15,7 @@ import (
 	"github.com/springtide/springtide/forecast/peer"
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/forecast/score"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 var nan = math.NaN()

@@ -3,7 +3,7 @@ package backtest
 import (
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // The M4 competition's hourly part: forecasts of 48 hours of series with a day and a week.

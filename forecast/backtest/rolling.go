@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Rolling says at which origins series are forecast.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/forecast/score"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Case is one series up to an origin, and what came.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Protocol is how a bench cuts traces: what is forecast at each of some origins that lie Gap steps apart, so that no two share a step of

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast/calendar"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Effects are what the days of a calendar did to one series: plain numbers that can be stored, one for each slot of each day

@@ -14,7 +14,7 @@ import (
 
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/calendar"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // monday is the first hour of the synthetic histories.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/calendar"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Lifts are what days will do to one series: nothing outside of them.

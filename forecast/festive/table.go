@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast/calendar"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // The reference series and its seasons. The values that the tests hold the peers to were computed by an independent program (plain sums, a

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Seasons are the periods of a series in steps: the shorter one, called the day, and the longer one, called the week. Where a step shows

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/forecast"
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // Groups are what many series have taught together, by their steps. The nil Groups know nothing.

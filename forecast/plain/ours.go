@@ -7,9 +7,9 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 // Ours forecasts by the controller's methods: each series is folded into a portrait and projected, as a service's load is, with the help of

@@ -1,7 +1,7 @@
 package plain
 
 import (
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // History is what is known of one series at the origin, which is its End: a missing value at its end is a step that passed.

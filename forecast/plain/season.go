@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/springtide/springtide/forecast/model"
+	"github.com/springtide/springtide/portrait/model"
 )
 
 // Season is one period: a length of time, or a number of steps whatever their length.

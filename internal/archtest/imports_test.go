@@ -11,7 +11,7 @@ import (
 // and what builds (tools) are free.
 var thirdParty = map[string][]string{
 	"portrait":       {"gonum.org/v1/gonum", "k8s.io/autoscaler/vertical-pod-autoscaler"},
-	"forecast/model": {"gonum.org/v1/gonum"},
+	"portrait/model": {"gonum.org/v1/gonum"},
 	"forecast":       {"gonum.org/v1/gonum", "github.com/rickar/cal/v2"},
 	"hpa":            {"gonum.org/v1/gonum", "github.com/robfig/cron/v3"},
 	"internal/loop":  {"github.com/prometheus/client_golang/prometheus"},

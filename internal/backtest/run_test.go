@@ -14,7 +14,7 @@ import (
 
 	"github.com/springtide/springtide/forecast/backtest"
 	"github.com/springtide/springtide/forecast/plain"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 func sets(t *testing.T, n int) []backtest.Set {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 const (

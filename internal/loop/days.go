@@ -14,8 +14,8 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/forecast/calendar"
 	"github.com/springtide/springtide/forecast/festive"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // Days are what the days of its calendar did to one service.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
-	"github.com/springtide/springtide/forecast/model"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/series"
 )
 
 const (

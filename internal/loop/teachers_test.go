@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
 )
 
 // The services of the commonest step teach, whatever the first one by name has; those that know too little do not.

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // The noise between the centres of coarse intervals: a Brownian bridge of bridgeSD a minute plus white noise of whiteSD. The two are such

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 func TestBridgesArePinnedAtTheCentres(t *testing.T) {

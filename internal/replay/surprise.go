@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // A tide is calm, and so is a burst that comes each day; one that comes out of nothing is not.

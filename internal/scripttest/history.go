@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // History is a load that a script describes, line by line. It begins on Monday, 5 January 2026, at midnight UTC.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Recorded is one recorded series of a service's past, as the shipped recording rules would have written it.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/series"
 	"github.com/springtide/springtide/lab/judge"
 	"github.com/springtide/springtide/lab/traces"
+	"github.com/springtide/springtide/series"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

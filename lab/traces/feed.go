@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Feed hands out the loads of services as time passes, and nothing that has not happened yet.

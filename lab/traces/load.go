@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 //go:embed data

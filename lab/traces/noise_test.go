@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/replay"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // fit sums up the noise of a minute series around the log-linear path between its hourly centres by two moments: a bridge over T minutes

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/replay"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Source is the load of one online service, made from one window of one trace.

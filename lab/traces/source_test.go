@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/replay"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 const many, seed = 40, 1

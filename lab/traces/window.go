@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/replay"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 const day = 24 * time.Hour

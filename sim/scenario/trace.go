@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/internal/csvseries"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // trace is one series of a file.

@@ -12,7 +12,7 @@ import (
 	"github.com/springtide/springtide/forecast/score"
 	"github.com/springtide/springtide/internal/backtest"
 	"github.com/springtide/springtide/internal/cli/chart/charttest"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // TestReportsInABrowser opens the report in headless Chromium.

@@ -15,7 +15,7 @@ import (
 	"github.com/springtide/springtide/forecast/score"
 	"github.com/springtide/springtide/internal/backtest"
 	"github.com/springtide/springtide/internal/cli/chart/charttest"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // A page holds every series, whatever it is called and whatever was said of it, is well formed and asks for nothing from elsewhere.

@@ -20,7 +20,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/screen"
 	"github.com/springtide/springtide/internal/cli/usage"
 	"github.com/springtide/springtide/internal/csvseries"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // Series are the flags that say which series are meant: those of a CSV file, or of a query of Prometheus.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/springtide/springtide/forecast/plain"
 	"github.com/springtide/springtide/internal/cli/usage"
-	"github.com/springtide/springtide/internal/series"
+	"github.com/springtide/springtide/series"
 )
 
 // promInput are the flags of a range query.
