@@ -157,8 +157,8 @@ func drawPod(t *rapid.T, i int, now time.Time) twin {
 func ask(t *rapid.T, svc *fleet.Service, live hpa.Live, now time.Time, name string) fleet.Known[int32] {
 	o := hpa.Options{Defaults: hpa.Defaults{ImputeFor: 1000 * time.Hour}} // upstream imputes for ever
 	tg := hpa.Size(svc, portrait.Portrait{Signal: portrait.CPU}, forecast.Tide{}, live, now, o, hpa.Bounds{})
-	for _, p := range tg.Parts {
-		if p.Name == name {
+	for i := range tg.Parts {
+		if p := &tg.Parts[i]; p.String() == name {
 			return p.Replicas
 		}
 	}
