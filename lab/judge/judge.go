@@ -98,6 +98,9 @@ func (j *Judge) See(fact any) {
 			j.left[f.UID] = j.now
 		}
 		j.pods[f.UID] = f
+		if f.waits() {
+			j.waited = j.now // also where it is bound before the next step
+		}
 	case *Loan:
 		j.seeLoan(f)
 	case *Share:
