@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Kinds are watched apart: a pod that waited may be seen after the loan that was hurried for it, and be bound before the next step.
+// Kinds are watched apart: a pod that waited may be seen after the loan that was hurried for it, and be bound before
+// the next step.
 func TestAPodThatIsSeenLateHurries(t *testing.T) {
 	for name, play := range map[string]func(*stage, *Loan){
 		"the pod before the loan": func(s *stage, l *Loan) {

@@ -30,9 +30,11 @@ func (j *Judge) seeDeadline(was, l *Loan) {
 	j.later = append(j.later, func() {
 		switch {
 		case sighted && !j.hurry():
-			j.find(ruleNotice, l.Name, j.now, "its deadline moved from %s to %s, and no online pod waited", clock(was.Deadline), clock(l.Deadline))
+			j.find(ruleNotice, l.Name, j.now, "its deadline moved from %s to %s, and no online pod waited",
+				clock(was.Deadline), clock(l.Deadline))
 		case left < leastNotice-stampSlack:
-			j.find(ruleNotice, l.Name, j.now, "its deadline moved from %s to %s: %s are left", clock(was.Deadline), clock(l.Deadline), left)
+			j.find(ruleNotice, l.Name, j.now, "its deadline moved from %s to %s: %s are left",
+				clock(was.Deadline), clock(l.Deadline), left)
 		}
 	})
 }
@@ -51,7 +53,8 @@ func (j *Judge) given(l *Loan) time.Duration {
 // hurry reports whether an online pod waited lately.
 func (j *Judge) hurry() bool { return !j.waited.IsZero() && j.now.Sub(j.waited) <= calm }
 
-// judgeNotice judges the length of a notice, once it is known whether online pods waited: kinds are watched apart, and the pod may be seen after the loan.
+// judgeNotice judges the length of a notice, once it is known whether online pods waited: kinds are watched apart, and
+// the pod may be seen after the loan.
 func (j *Judge) judgeNotice(l *Loan, full time.Duration) {
 	left, sighted := l.Deadline.Sub(j.paced), j.sighted() // at least as much was left when it was decided
 	j.later = append(j.later, func() {
@@ -59,7 +62,8 @@ func (j *Judge) judgeNotice(l *Loan, full time.Duration) {
 		case left < leastNotice-stampSlack:
 			j.find(ruleNotice, l.Name, j.now, "the notice is for %s, to %s", left, clock(l.Deadline))
 		case left < full-stampSlack && sighted && !j.hurry():
-			j.find(ruleNotice, l.Name, j.now, "the notice is for %s, to %s: %s were promised, and no online pod waited", left, clock(l.Deadline), full)
+			j.find(ruleNotice, l.Name, j.now, "the notice is for %s, to %s: %s were promised, and no online pod waited",
+				left, clock(l.Deadline), full)
 		}
 	})
 }
