@@ -3,6 +3,10 @@
 # is judged where its first line is new or changed. A clone without that commit, as a shallow one is, checks what is not committed yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if ! git rev-parse -q --verify HEAD >/dev/null 2>&1; then
+	echo "  complexity and line length: not checked, since this is no git checkout"
+	exit 0
+fi
 since=${SINCE:-$(grep -v '^#' tools/lint.since)}
 if ! git rev-parse -q --verify "$since^{commit}" >/dev/null; then
 	echo "  complexity and line length: this clone does not have $since, so only what is not committed is checked (git fetch --unshallow)"
