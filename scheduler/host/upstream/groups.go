@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,21 @@ type withGroups struct {
 }
 
 func (s withGroups) PodGroups() fwk.PodGroupLister { return groupLister{s.j} }
+
+func (s withGroups) StorageInfos() fwk.StorageInfoLister { return claimsInUse{s.Snapshot} }
+
+// claimsInUse counts at each question which claims pods on nodes use. Upstream's own count is kept by differences, and
+// loses claims where a node went before its pods did: then two pods had one claim of ReadWriteOncePod.
+type claimsInUse struct{ snapshot *schedulercache.Snapshot }
+
+// IsPVCUsedByPods is asked of claims of ReadWriteOncePod alone, which are few.
+func (c claimsInUse) IsPVCUsedByPods(key string) bool {
+	nodes, err := c.snapshot.NodeInfos().List()
+	if err != nil {
+		return c.snapshot.StorageInfos().IsPVCUsedByPods(key)
+	}
+	return slices.ContainsFunc(nodes, func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
+}
 
 // groupManager answers what the plugin for claims asks of the groups when one of them fits nowhere; nothing else is asked.
 type groupManager struct {
