@@ -60,7 +60,7 @@ func crowded(t *testing.T, factor float64, believe, atPods, latency bool) []int3
 			}
 		}
 		w.t.Made, w.t.Start = w.now, w.now
-		tg := Size(&w.svc, w.p, w.t, live, w.now, w.o, w.within)
+		tg := Ask(&w.svc, w.p, w.t, live, w.now, w.o).Within(w.within)
 		w.o.History = append(w.o.History, tg.Decision)
 		for n := want + 1; n <= tg.Replicas; n++ {
 			asked[n] = w.now

@@ -22,8 +22,11 @@ func NewCurve(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, festiv
 	return &Curve{newSizer(svc, p, t, &Live{}, now, o)}
 }
 
-// Planned reports whether an operator planned for the service, by windows or by lifts: without such, each day beyond the tide is as its last one.
-func (c *Curve) Planned() bool { return c.z.hasPlan() }
+// Planned reports whether an operator planned for a service within a time, by windows or by lifts. Without such, each day
+// beyond the tide is as its last one, and no curve need be made for it.
+func Planned(svc *fleet.Service, festivals []fleet.Festival, now, until time.Time) bool {
+	return len(svc.Windows) > 0 || len(lifts(festivals, svc.ID, span{now, until})) > 0
+}
 
 // Most is the largest demand in each stretch from one edge to the next, at the service's own quantile.
 func (c *Curve) Most(edges []time.Time) []int32 {
@@ -47,7 +50,11 @@ type Steps struct {
 // decided on the service's own quantile of a forecast that was made shortly before; today's of that time is far less sure of it. So the path is
 // raised by as much as that quantile of the coming hour lies above its median.
 func (c *Curve) Expected(q float64, steps Steps) []int32 {
-	path, out := c.z.along(q, c.z.margin(sureFor)), make([]int32, steps.N)
+	margin := c.z.margin(sureFor)
+	if !(margin > 1) || math.IsInf(margin, 1) {
+		margin = 1
+	}
+	path, out := c.z.along(q, margin), make([]int32, steps.N)
 	for k := range out {
 		from := time.Duration(k) * steps.Of
 		out[k] = path.most(from, from+steps.Of).replicas
@@ -55,13 +62,10 @@ func (c *Curve) Expected(q float64, steps Steps) []int32 {
 	return out
 }
 
-// margin is by how much the service's own quantile lies above the median within a time; 1 where that is not known.
+// margin is the service's own quantile over the median within a time; NaN or infinite where one of them is not known or nothing.
 func (z *sizer) margin(within time.Duration) float64 {
-	m := z.t.Max(z.now, z.now.Add(within), z.quantile) / z.t.Max(z.now, z.now.Add(within), 0.5)
-	if !(m > 1) || math.IsInf(m, 1) {
-		return 1
-	}
-	return m
+	end := z.now.Add(within)
+	return z.t.Max(z.now, end, z.quantile) / z.t.Max(z.now, end, 0.5)
 }
 
 // path is a curve along one quantile of the tide, whose load is multiplied by a margin. Times are counted from now.
@@ -123,9 +127,10 @@ func (c *path) most(from, to time.Duration) stretch {
 	}
 	b := z.bounds(start, end)
 	for i := range z.lifts {
-		asked, load := c.lift(&z.lifts[i], from, to)
-		if math.IsNaN(load) && z.lifts[i].meets(start, end) {
-			asked = max(asked, ceil(z.lifts[i].factor*float64(plain))) // without a tide the factor multiplies what stands in for it
+		l := &z.lifts[i]
+		asked, load := c.lift(l, from, to)
+		if math.IsNaN(load) && l.meets(start, end) && !l.running {
+			asked = max(asked, ceil(l.factor*float64(plain))) // without a tide the factor multiplies what stands in for it
 		}
 		out.cut = out.cut || asked > b.most
 		n = max(n, asked)

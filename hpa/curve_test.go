@@ -72,11 +72,26 @@ func TestWeekInUnequalSteps(t *testing.T) {
 	}
 }
 
+// A factor multiplies what stands in for a tide before the lift is in force, and not what runs under it: that has the crowd already, and would
+// be multiplied again in each cycle.
+func TestALiftMultipliesNoCrowdTwice(t *testing.T) {
+	for from, want := range map[time.Duration]int32{time.Hour: 24, 0: 8, -time.Hour: 8} {
+		w := calm(8)
+		w.t.Paths = nil
+		w.o.Festivals = []fleet.Festival{{ID: "sale", Start: noon.Add(from), End: noon.Add(3 * time.Hour), Approved: true,
+			Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 3}}}}
+		ahead := w.size().Ahead
+		if at := int(2 * time.Hour / Standard().AheadStep); ahead[at] != want || ahead[len(ahead)-1] != 8 {
+			t.Errorf("a lift that begins %s from now: %d replicas in two hours, want %d; %d after it", from, ahead[at], want, ahead[len(ahead)-1])
+		}
+	}
+}
+
 func TestPlanned(t *testing.T) {
 	w := calm(8)
 	sale := []fleet.Festival{{ID: "sale", Start: noon.Add(time.Hour), End: noon.Add(2 * time.Hour), Approved: true, Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 2}}}}
 	planned := func(festivals []fleet.Festival, from, until time.Time) bool {
-		return NewCurve(&w.svc, &w.p, &w.t, festivals, from, until).Planned()
+		return Planned(&w.svc, festivals, from, until)
 	}
 	week := noon.AddDate(0, 0, 7)
 	if planned(nil, noon, week) || planned(sale, noon, noon.Add(time.Minute)) || planned(sale, noon.Add(3*time.Hour), week) || !planned(sale, noon, week) {

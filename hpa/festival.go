@@ -38,6 +38,9 @@ func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[flee
 		o := Options{Festivals: []fleet.Festival{plan}}
 		o.Defaults.AheadFor = time.Duration(len(rows)+1) * time.Hour
 		with := newSizer(svc, &p, &t, &Live{}, start, o)
+		for j := range with.lifts {
+			with.lifts[j].running = false // the check begins with the plan, and what runs is of before it
+		}
 		without := *with
 		without.t, without.lifts = &t, nil // as it was made, days of the calendar and all
 		plain, lifted := without.along(with.quantile, 1), with.along(with.quantile, 1)

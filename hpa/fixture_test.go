@@ -28,7 +28,7 @@ type world struct {
 	within Bounds
 }
 
-func (w *world) size() Target { return Size(&w.svc, w.p, w.t, w.live, w.now, w.o, w.within) }
+func (w *world) size() Target { return Ask(&w.svc, w.p, w.t, w.live, w.now, w.o).Within(w.within) }
 
 // calm is a service of n replicas with a latency level, every signal fresh and at ease, a flat tide and a history that covers the
 // stabilisation window: whatever a test changes is the only reason for what follows. A replica carries (1.0 × 0.60 − 0.1) / 0.02 = 25

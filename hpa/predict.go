@@ -164,6 +164,8 @@ type lift struct {
 	plan   string
 	factor float64
 	floor  int32
+	// running says that it is in force now: what runs, and stands in where no tide is known, has the crowd already.
+	running bool
 	span
 }
 
@@ -177,6 +179,7 @@ func lifts(festivals []fleet.Festival, svc fleet.ServiceID, within span) []lift 
 				continue
 			}
 			if x := liftOf(f, l); x.meets(within.start, within.end) {
+				x.running = x.holds(within.start)
 				out = append(out, x)
 			}
 		}
@@ -297,8 +300,8 @@ const likelyFor = 2 * time.Hour
 // median is raised by as much as the quantile lies above it within the lead. An operator's plan is not likely but certain, so services
 // with windows and lifts have none.
 func (z *sizer) likely(ahead []int32) []int32 {
-	now, end := z.t.At(z.now, 0.5), z.now.Add(z.lead)
-	margin := z.t.Max(z.now, end, z.quantile) / z.t.Max(z.now, end, 0.5)
+	now := z.t.At(z.now, 0.5)
+	margin := z.margin(z.lead)
 	if z.hasPlan() || !(margin >= 1) || math.IsInf(margin, 1) || !(now > 0) {
 		return nil
 	}

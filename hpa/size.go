@@ -186,11 +186,6 @@ func (d *Demand) Worst() int32 {
 	return max(worst, int32(d.z.svc.Standing()))
 }
 
-// Size is the demand of a service within bounds.
-func Size(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, now time.Time, o Options, b Bounds) Target {
-	return Ask(svc, p, t, live, now, o).Within(b)
-}
-
 // most is the largest known ask of some parts.
 func most(parts []Part) int32 {
 	var n int32

@@ -83,7 +83,7 @@ func (out *Outlook) addPool(in *Input, room *fleet.Occupancy, pool *fleet.Pool, 
 		p, t := in.Portraits[svc.ID], in.Tides[svc.ID]
 		curve := hpa.NewCurve(svc, &p, &t, s.Festivals, s.At, edges[weekSteps])
 		var week []int32
-		if curve.Planned() {
+		if hpa.Planned(svc, s.Festivals, s.At, edges[weekSteps]) {
 			week = curve.Most(edges)
 		}
 		for b, q := range bandQuantiles {

@@ -116,15 +116,11 @@ func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 func (t *tenants) planned(i int) []int32 {
 	s, edges := t.in.Snapshot, t.week.edges
 	svc := &s.Services[i]
-	if len(svc.Windows) == 0 && len(s.Festivals) == 0 {
+	if !hpa.Planned(svc, s.Festivals, s.At, edges[len(edges)-1]) {
 		return nil
 	}
 	p, tide := t.in.Portraits[svc.ID], t.in.Tides[svc.ID]
-	curve := hpa.NewCurve(svc, &p, &tide, s.Festivals, s.At, edges[len(edges)-1])
-	if !curve.Planned() {
-		return nil
-	}
-	return curve.Most(edges[t.week.day:])
+	return hpa.NewCurve(svc, &p, &tide, s.Festivals, s.At, edges[len(edges)-1]).Most(edges[t.week.day:])
 }
 
 // addTimes adds as many units to each sum as there are replicas. They seldom differ from step to step.

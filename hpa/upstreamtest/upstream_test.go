@@ -156,7 +156,7 @@ func drawPod(t *rapid.T, i int, now time.Time) twin {
 // ask returns what one reactive part of a sizing asks for.
 func ask(t *rapid.T, svc *fleet.Service, live hpa.Live, now time.Time, name string) fleet.Known[int32] {
 	o := hpa.Options{Defaults: hpa.Defaults{ImputeFor: 1000 * time.Hour}} // upstream imputes for ever
-	tg := hpa.Size(svc, portrait.Portrait{Signal: portrait.CPU}, forecast.Tide{}, live, now, o, hpa.Bounds{})
+	tg := hpa.Ask(svc, portrait.Portrait{Signal: portrait.CPU}, forecast.Tide{}, live, now, o).Within(hpa.Bounds{})
 	for i := range tg.Parts {
 		if p := &tg.Parts[i]; p.String() == name {
 			return p.Replicas

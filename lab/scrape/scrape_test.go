@@ -128,7 +128,7 @@ func (w *town) stale() []string {
 		s := &w.services[i]
 		l := live[s.ID]
 		p := portrait.Portrait{Service: s.ID, Signal: l.LoadSignal}
-		tg := hpa.Size(s, p, forecast.Tide{}, l, w.now, hpa.Options{}, hpa.Bounds{})
+		tg := hpa.Ask(s, p, forecast.Tide{}, l, w.now, hpa.Options{}).Within(hpa.Bounds{})
 		if missing := tg.LiveMissing(); len(missing) > 0 {
 			out = append(out, fmt.Sprintf("%s %s lacks %v: %s", w.now.Format(time.TimeOnly), s.ID, missing, tg.Reason))
 		}
