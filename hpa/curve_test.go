@@ -72,6 +72,27 @@ func TestWeekInUnequalSteps(t *testing.T) {
 	}
 }
 
+// Beyond a tide that spans a week the same day of the week stands in, and not the last one: a Sunday is no Monday.
+func TestAWeekOfTideRepeatsByTheWeek(t *testing.T) {
+	w := calm(8)
+	w.tide(500)
+	for i := range w.t.Paths {
+		quiet, whole := w.t.Paths[i][0]/5, make([]float64, 7*288)
+		for k := range whole {
+			if whole[k] = w.t.Paths[i][0]; k/288 == 6 { // the Sunday after noon's Monday
+				whole[k] = quiet
+			}
+		}
+		w.t.Paths[i] = whole
+	}
+	got := mostOf(w, nil, hours(noon, 14*24))
+	for day, want := range []int32{20, 20, 20, 20, 20, 20, 4, 20, 20, 20, 20, 20, 20, 4} {
+		if n := got[24*day+12]; n != want {
+			t.Errorf("day %d: %d replicas, want %d", day, n, want)
+		}
+	}
+}
+
 // A factor multiplies what stands in for a tide before the lift is in force, and not what runs under it: that has the crowd already, and would
 // be multiplied again in each cycle.
 func TestALiftMultipliesNoCrowdTwice(t *testing.T) {

@@ -147,7 +147,7 @@ func (z *sizer) ask() *Demand {
 // set and Wanted the demand with the reactive parts.
 func (d *Demand) Within(b Bounds) Target {
 	z, tg := *d.z, d.target
-	z.within, z.notes = b, slices.Clip(z.notes)
+	z.within = b
 	tg.Parts = slices.Grow(slices.Clone(d.floors), len(d.reactive)+3)
 	if b.Link > 0 {
 		tg.Parts = append(tg.Parts, Part{Kind: PartLink, Name: z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now), Detail: b.LinkWhy})

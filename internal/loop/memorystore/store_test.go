@@ -1,33 +1,47 @@
 package memorystore
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/portrait"
 )
 
-// Decisions come back from a time on, the newest of a service alone where a bound is set, and not at all while the store is down.
-func TestDecisions(t *testing.T) {
-	ctx, t0, id := context.Background(), time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), fleet.ServiceID("shop/cart")
-	for _, c := range []struct{ most, from, want int }{{0, 0, 5}, {0, 3, 2}, {0, 5, 0}, {2, 0, 2}, {2, 4, 1}} {
-		s := Store{Most: c.most}
-		for i := range 5 {
-			if err := s.SaveDecisions(ctx, map[fleet.ServiceID][]hpa.Decision{id: {{At: t0.Add(time.Duration(i) * time.Minute)}}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := s.LoadDecisions(ctx, t0.Add(time.Duration(c.from)*time.Minute))
-		if err != nil || len(got[id]) != c.want || c.want > 0 && !got[id][c.want-1].At.Equal(t0.Add(4*time.Minute)) {
-			t.Errorf("%+v: %v, %v", c, got[id], err)
-		}
-		down := errors.New("connection refused")
-		s.Down = func() error { return down }
-		if got, err := s.LoadDecisions(ctx, t0); len(got) > 0 || !errors.Is(err, down) {
-			t.Errorf("%+v: while it is down: %v, %v", c, got, err)
-		}
+// Maps go in and come out by value: a loop that goes on with what it saved, or loaded, changes nothing that is kept.
+func TestMapsAreCopied(t *testing.T) {
+	s := &Store{}
+	if err := s.SavePortraits(t.Context(), []portrait.Portrait{{Service: "shop/cart"}}); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := s.LoadPortraits(t.Context())
+	if err != nil || len(loaded) != 1 {
+		t.Fatalf("%v, %v", loaded, err)
+	}
+	delete(loaded, "shop/cart")
+	saved := map[fleet.ServiceID]loop.Summary{"shop/cart": {}}
+	if err := s.SaveSummaries(t.Context(), saved); err != nil {
+		t.Fatal(err)
+	}
+	delete(saved, "shop/cart")
+	if again, _ := s.LoadPortraits(t.Context()); len(again) != 1 || len(s.Summaries) != 1 {
+		t.Errorf("%d portraits and %d summaries are kept, want one of each", len(again), len(s.Summaries))
+	}
+}
+
+// While the store is down it answers with an error, and keeps what it has.
+func TestDownKeeps(t *testing.T) {
+	down := errors.New("down")
+	s := &Store{Portraits: map[fleet.ServiceID]portrait.Portrait{"shop/cart": {}}}
+	s.Down = func() error { return down }
+	if err := s.SavePortraits(t.Context(), nil); !errors.Is(err, down) {
+		t.Errorf("saved while down: %v", err)
+	}
+	if _, err := s.LoadPortraits(t.Context()); !errors.Is(err, down) {
+		t.Errorf("loaded while down: %v", err)
+	}
+	if len(s.Portraits) != 1 || s.Saves != 1 {
+		t.Errorf("%d portraits, %d saves", len(s.Portraits), s.Saves)
 	}
 }
