@@ -163,12 +163,20 @@ func (l *life) settle(ctx context.Context, pod *corev1.Pod, write func(context.C
 	}
 }
 
-// command is the pod's, in a process group of its own.
-func command(l *layout, log *os.File) *exec.Cmd {
-	cmd := exec.Command(l.command[0], l.command[1:]...)
+// gate waits for a line on file 3 before it becomes the command. A lab that is killed before the reaper knows of the
+// process leaves nothing behind: the line never comes, and the process ends.
+const gate = `read -r go <&3 || exit 0; exec 3<&-; exec "$@"`
+
+// command is the pod's behind the gate, in a process group of its own.
+func command(l *layout, log *os.File) (*exec.Cmd, error) {
+	path, err := exec.LookPath(l.command[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "sh", path}, l.command[1:]...)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = l.dir, l.env, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	return cmd
+	return cmd, nil
 }
 
 // killGroup kills a process group; one that is gone already is as good.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -135,11 +136,26 @@ func (r *Runner) start(p *corev1.Pod) (*layout, *exec.Cmd, error) {
 		return nil, nil, fmt.Errorf("open the pod's log: %w", err)
 	}
 	defer log.Close() // the process holds its own copy
-	cmd := command(l, log)
-	if err := cmd.Start(); err != nil {
+	cmd, err := command(l, log)
+	if err != nil {
 		return nil, nil, fmt.Errorf("start the command: %w", err)
 	}
-	if err := r.reaper.watch(cmd.Process.Pid); err != nil {
+	wait, open, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the command: %w", err)
+	}
+	defer open.Close()
+	cmd.ExtraFiles = []*os.File{wait}
+	err = cmd.Start()
+	wait.Close() // the process holds its own copy
+	if err != nil {
+		return nil, nil, fmt.Errorf("start the command: %w", err)
+	}
+	err = r.reaper.watch(cmd.Process.Pid)
+	if err == nil {
+		_, err = io.WriteString(open, "go\n")
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, killGroup(cmd.Process.Pid), cmd.Wait())
 	}
 	return l, cmd, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -339,8 +340,52 @@ func TestNothingOutlivesTheLab(t *testing.T) {
 	ended(t, pid)
 }
 
+// TestALabThatDiesAsAPodStartsLeavesNothing: the lab is killed after the process was made and before the reaper heard of
+// it. Nothing of the pod runs.
+func TestALabThatDiesAsAPodStartsLeavesNothing(t *testing.T) {
+	if os.Getenv(inHelper) != "" {
+		t.Skip("the helper runs one test")
+	}
+	dir := t.TempDir()
+	lab := exec.Command(os.Args[0], "-test.run=^TestLabForKilling$", "-test.v")
+	lab.Env = append(os.Environ(), inHelper+"="+dir, dyingHelper+"=1")
+	out, err := lab.CombinedOutput()
+	if err == nil || lab.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the helper should be killed as its pod starts: %v: %s", err, out)
+	}
+	pid, err := os.ReadFile(filepath.Join(dir, "group"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = killGroup(group) }) // where the test fails
+	ended(t, group)
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+		t.Error("the pod's command ran")
+	}
+}
+
+// dying is a pipe to the reaper whose lab is killed as it writes.
+type dying struct {
+	io.WriteCloser
+	dir string
+}
+
+func (d dying) Write(p []byte) (int, error) {
+	_ = os.WriteFile(filepath.Join(d.dir, "group"), []byte(strings.TrimPrefix(string(p), "+ ")), 0o600)
+	time.Sleep(time.Second) // for a command that does not wait
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
 // inHelper is set in the process that TestNothingOutlivesTheLab kills.
 const inHelper = "SPRINGTIDE_TEST_LAB_DIR"
+
+// dyingHelper is set where that process is to die as its pod starts.
+const dyingHelper = "SPRINGTIDE_TEST_LAB_DYING"
 
 // TestLabForKilling is the body of that process.
 func TestLabForKilling(t *testing.T) {
@@ -349,6 +394,11 @@ func TestLabForKilling(t *testing.T) {
 	}
 	s := newStage(t)
 	s.o.Dir = filepath.Join(os.Getenv(inHelper), "pods")
+	if dir := os.Getenv(inHelper); os.Getenv(dyingHelper) != "" {
+		s.reaper.in = dying{s.reaper.in, dir}
+		s.run(podOf("/bin/sh", "-c", "echo >"+filepath.Join(dir, "ran")+"; sleep 600"))
+		time.Sleep(time.Minute)
+	}
 	p := s.run(podOf("/bin/sh", "-c", `sleep 600 & echo child $!; wait`))
 	s.awaitLog(p, "child")
 	fmt.Printf("child %d\n", child(t, s.log(p)))
