@@ -22,8 +22,8 @@ func NewCurve(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, festiv
 	return &Curve{newSizer(svc, p, t, &Live{}, now, o)}
 }
 
-// Planned reports whether an operator planned for a service within a time, by windows or by lifts. Without such, each day
-// beyond the tide is as its last one, and no curve need be made for it.
+// Planned reports whether an operator planned for a service within a time, by windows or by lifts. Without such, each
+// day beyond the tide is as its last one, and no curve need be made for it.
 func Planned(svc *fleet.Service, festivals []fleet.Festival, now, until time.Time) bool {
 	return len(svc.Windows) > 0 || len(lifts(festivals, svc.ID, span{now, until})) > 0
 }
@@ -62,7 +62,8 @@ func (c *Curve) Expected(q float64, steps Steps) []int32 {
 	return out
 }
 
-// margin is the service's own quantile over the median within a time; NaN or infinite where one of them is not known or nothing.
+// margin is the service's own quantile over the median within a time; NaN or infinite where one of them is not known or
+// nothing.
 func (z *sizer) margin(within time.Duration) float64 {
 	end := z.now.Add(within)
 	return z.t.Max(z.now, end, z.quantile) / z.t.Max(z.now, end, 0.5)

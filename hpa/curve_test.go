@@ -93,8 +93,8 @@ func TestAWeekOfTideRepeatsByTheWeek(t *testing.T) {
 	}
 }
 
-// A factor multiplies what stands in for a tide before the lift is in force, and not what runs under it: that has the crowd already, and would
-// be multiplied again in each cycle.
+// A factor multiplies what stands in for a tide before the lift is in force, and not what runs under it: that has the
+// crowd already, and would be multiplied again in each cycle.
 func TestALiftMultipliesNoCrowdTwice(t *testing.T) {
 	for from, want := range map[time.Duration]int32{time.Hour: 24, 0: 8, -time.Hour: 8} {
 		w := calm(8)
@@ -103,7 +103,8 @@ func TestALiftMultipliesNoCrowdTwice(t *testing.T) {
 			Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 3}}}}
 		ahead := w.size().Ahead
 		if at := int(2 * time.Hour / Standard().AheadStep); ahead[at] != want || ahead[len(ahead)-1] != 8 {
-			t.Errorf("a lift that begins %s from now: %d replicas in two hours, want %d; %d after it", from, ahead[at], want, ahead[len(ahead)-1])
+			t.Errorf("a lift that begins %s from now: %d replicas in two hours, want %d; %d after it",
+				from, ahead[at], want, ahead[len(ahead)-1])
 		}
 	}
 }

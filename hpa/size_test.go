@@ -430,7 +430,8 @@ func TestBoundsLeaveTheDemand(t *testing.T) {
 		first = append(first, d.Within(b))
 	}
 	for i, b := range bounds {
-		if fresh := Ask(&w.svc, w.p, w.t, w.live, w.now, w.o).Within(b); !reflect.DeepEqual(d.Within(b), fresh) || !reflect.DeepEqual(first[i], fresh) {
+		fresh := Ask(&w.svc, w.p, w.t, w.live, w.now, w.o).Within(b)
+		if !reflect.DeepEqual(d.Within(b), fresh) || !reflect.DeepEqual(first[i], fresh) {
 			t.Errorf("%+v: %s, then %s, made again %s", b, first[i].Reason, d.Within(b).Reason, fresh.Reason)
 		}
 	}

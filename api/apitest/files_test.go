@@ -1,18 +1,14 @@
 package apitest
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/springtide/springtide/internal/scripttest"
 	"github.com/springtide/springtide/internal/validate/offline"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // judged prints what is wrong in one file of testdata, a finding on each line.
 func judged(t *testing.T, path string) string {
@@ -51,7 +47,7 @@ func TestBadFilesFail(t *testing.T) {
 			if found == "" {
 				t.Fatal("nothing was found wrong")
 			}
-			compare(t, strings.TrimSuffix(path, ".yaml")+".txt", found)
+			scripttest.Golden(t, strings.TrimSuffix(path, ".yaml")+".txt", found)
 		})
 	}
 }
@@ -63,21 +59,4 @@ func files(t *testing.T, dir string, atLeast int) []string {
 		t.Fatalf("%s: want at least %d files, found %d (%v)", dir, atLeast, len(paths), err)
 	}
 	return paths
-}
-
-func compare(t *testing.T, golden, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got; -update rewrites it):\n%s", golden, d)
-	}
 }

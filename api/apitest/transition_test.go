@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/springtide/springtide/internal/scripttest"
 	"github.com/springtide/springtide/internal/validate/offline"
 )
 
@@ -40,7 +41,7 @@ func TestTransitions(t *testing.T) {
 				got.WriteString(e.Field + ": " + e.Detail + "\n")
 			}
 			want := &archive.Files[len(archive.Files)-1]
-			if *update {
+			if scripttest.Updates() {
 				want.Data = []byte(got.String())
 				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
 					t.Fatal(err)

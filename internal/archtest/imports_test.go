@@ -25,7 +25,7 @@ var thirdParty = map[string][]string{
 	"internal/serve":      {"github.com/prometheus/client_golang/prometheus", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go/kubernetes"},
 	"internal/validate":   {"go.yaml.in/yaml/v3", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/apiserver/pkg/apis/cel", "sigs.k8s.io/yaml"},
 	"internal/pgtest":     {"github.com/jackc/pgx/v5"},
-	"internal/scripttest": {"github.com/rogpeppe/go-internal/txtar"},
+	"internal/scripttest": {"github.com/google/go-cmp/cmp", "github.com/rogpeppe/go-internal/txtar"},
 	"internal/csvseries":  {"go.yaml.in/yaml/v3"},
 	"api/v1alpha1":        {"k8s.io/apimachinery"},
 	"api/config":          {"go.yaml.in/yaml/v3", "github.com/prometheus/common"},
@@ -59,7 +59,8 @@ var thirdParty = map[string][]string{
 	"bench/scheduling": {"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/yaml"},
 
 	"internal/cli": {
-		"github.com/google/go-cmp/cmp", "github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
+		"github.com/prometheus/client_golang", "github.com/prometheus/common", "github.com/spf13/cobra",
+		"github.com/spf13/pflag", "golang.org/x/term",
 		"k8s.io/api", "k8s.io/apiextensions-apiserver/pkg/apis", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/component-helpers/scheduling", "sigs.k8s.io/yaml",
 	},
 	"cmd/springtide-lab": {"github.com/spf13/cobra", "go.etcd.io/etcd/server/v3/embed", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go",

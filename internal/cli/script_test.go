@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/springtide/springtide/internal/cli/clitest"
 	"github.com/springtide/springtide/internal/cli/usage"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 func TestMain(m *testing.M) {
@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 // TestScripts runs the binary as an operator does. "exits CODE COMMAND..." runs a command and wants that exit code.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"), UpdateScripts: *clitest.Update, RequireExplicitExec: true, RequireUniqueNames: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Dir: filepath.Join("testdata", "script"), UpdateScripts: scripttest.Updates(), RequireExplicitExec: true,
+		RequireUniqueNames: true,
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
 }
 
@@ -60,7 +61,7 @@ func TestReference(t *testing.T) {
 	root := newRootCommand()
 	pages := reference(root)
 	for name, text := range pages {
-		clitest.Golden(t, filepath.Join("..", "..", "docs", name+".md"), text)
+		scripttest.Golden(t, filepath.Join("..", "..", "docs", name+".md"), text)
 	}
 	all := strings.Join(slices.Collect(maps.Values(pages)), "")
 	for _, c := range root.Commands() {

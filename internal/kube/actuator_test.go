@@ -419,7 +419,7 @@ func TestApplyStepsAndForgets(t *testing.T) {
 		t.Fatalf("forget: %+v", rs)
 	}
 	if got := w.snapshot(t).Nodes[0].Share.Rest; got != rest {
-		t.Errorf("the machine rests as long as it was noticed, also for whoever reads it next: %+v, want %+v", got, rest)
+		t.Errorf("the machine rests as long as it was noticed, also for the next reader: %+v, want %+v", got, rest)
 	}
 	want := []string{"update nodeshares n1", "update loans/status l", "update nodeshares n1", "delete loans l"}
 	if diff := cmp.Diff(want, rec.without("events")); diff != "" {

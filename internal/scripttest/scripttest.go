@@ -13,10 +13,32 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scripts in testdata expect")
+var update = flag.Bool("update", false, "rewrite what the scripts in testdata expect, and golden files")
+
+// Updates reports whether the flag -update is set.
+func Updates() bool { return *update }
+
+// Golden compares with a file, or rewrites it.
+func Golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, d)
+	}
+}
 
 // Line is the words of one line of a case. A word that is missing, or that is none of what is read, fails the case and names the line.
 type Line []string

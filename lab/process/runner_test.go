@@ -340,8 +340,8 @@ func TestNothingOutlivesTheLab(t *testing.T) {
 	ended(t, pid)
 }
 
-// TestALabThatDiesAsAPodStartsLeavesNothing: the lab is killed after the process was made and before the reaper heard of
-// it. Nothing of the pod runs.
+// TestALabThatDiesAsAPodStartsLeavesNothing: the lab is killed after the process was made and before the reaper heard
+// of it. Nothing of the pod runs.
 func TestALabThatDiesAsAPodStartsLeavesNothing(t *testing.T) {
 	if os.Getenv(inHelper) != "" {
 		t.Skip("the helper runs one test")

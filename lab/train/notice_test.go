@@ -19,7 +19,7 @@ func TestNoticeStandsUntilItIsSurelyVoid(t *testing.T) {
 		{"none", "", deadline, NoticeID{}, false},
 		{"before the deadline", text, deadline.Add(-time.Minute), NoticeID{"a", 3}, false},
 		{"the eviction is late", text, deadline.Add(time.Minute), NoticeID{"a", 3}, false},
-		{"nobody came", text, deadline.Add(time.Minute + time.Second), NoticeID{}, false},
+		{"no pod came", text, deadline.Add(time.Minute + time.Second), NoticeID{}, false},
 		{"no epoch", `{"deadline":"2026-06-04T01:08:00Z"}`, deadline, NoticeID{}, true},
 		{"no deadline", `{"epoch":1}`, deadline, NoticeID{}, true},
 		{"no notice", "soon", deadline, NoticeID{}, true},

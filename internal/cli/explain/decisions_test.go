@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/springtide/springtide/internal/cli/clitest"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 // TestExplainReadsTheJournal: with --store the controller's own decisions are shown.
@@ -21,7 +22,7 @@ func TestExplainReadsTheJournal(t *testing.T) {
 	// Windows are judged by the controller's clock, not by the age of the journal.
 	_, windows, found := strings.Cut(got, "\nWindows\n")
 	windows, _, _ = strings.Cut(windows, "\n\n")
-	clitest.Golden(t, filepath.Join("testdata", "cluster", "windows.txt"), windows+"\n")
+	scripttest.Golden(t, filepath.Join("testdata", "cluster", "windows.txt"), windows+"\n")
 	if !found {
 		t.Errorf("no windows:\n%s", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/springtide/springtide/internal/cli/clitest"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 // TestFestivalCheckReckonsByHour: demand against supply, what is cut, what is assumed, and who is not there.
@@ -16,5 +17,6 @@ func TestFestivalCheckReckonsByHour(t *testing.T) {
 	plan := filepath.Join("testdata", "cluster", "plan.yaml")
 	got := w.Run("festival", "check", "-f", plan, "--store", dsn)
 	got += w.Run("festival", "check", "-f", plan, "--store", "sqlite://"+filepath.Join("testdata", "nowhere.db"))
-	clitest.Golden(t, filepath.Join("testdata", "cluster", "check.txt"), strings.ReplaceAll(got, dsn, "sqlite://store.db"))
+	path := filepath.Join("testdata", "cluster", "check.txt")
+	scripttest.Golden(t, path, strings.ReplaceAll(got, dsn, "sqlite://store.db"))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/cli/clitest"
 	"github.com/springtide/springtide/internal/cli/cluster"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 // TestUninstallSaysWhatIsLost: without --prepare nothing is written, and recalls that do not end leave everything as it is.
@@ -29,7 +30,7 @@ func TestUninstallSaysWhatIsLost(t *testing.T) {
 		t.Errorf("something was written:\n%s", got)
 	}
 	got += w.Run("uninstall", "--prepare", "--timeout", "0s")
-	clitest.Golden(t, filepath.Join("testdata", "cluster", "uninstall.txt"), got)
+	scripttest.Golden(t, filepath.Join("testdata", "cluster", "uninstall.txt"), got)
 }
 
 // TestUninstallLeavesNothing: when everything came home, no mark of ours is left on machines, pods and workloads, and what others wrote stays.

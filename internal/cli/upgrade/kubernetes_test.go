@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/internal/cli/clitest"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 func TestUpgradeOfKubernetes(t *testing.T) {
@@ -32,7 +33,7 @@ func TestUpgradeOfKubernetes(t *testing.T) {
 		c.with(w)
 		got.WriteString(w.Run(strings.Fields(c.args)...))
 	}
-	clitest.Golden(t, filepath.Join("testdata", "cluster", "upgrade-kubernetes.txt"), got.String())
+	scripttest.Golden(t, filepath.Join("testdata", "cluster", "upgrade-kubernetes.txt"), got.String())
 }
 
 // TestGatesOfReleases: what the list says that Kubernetes dropped, the version that is compiled in does not know.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/springtide/springtide/internal/cli/build"
-	"github.com/springtide/springtide/internal/cli/clitest"
 	"github.com/springtide/springtide/internal/cli/cluster"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 // TestUpgradeCheck: what stands between the cluster and this version is named, and nothing is written.
@@ -53,7 +53,7 @@ func TestUpgradeCheck(t *testing.T) {
 	if text, want := old.Run("upgrade", "check"), "objects of loans.springtide.dev are stored as v1alpha0, which this version does not know"; !strings.Contains(text, want) || strings.Contains(text, "as v1alpha1") {
 		t.Errorf("no %q in\n%s", want, text)
 	}
-	clitest.Golden(t, filepath.Join("testdata", "cluster", "upgrade.txt"), got)
+	scripttest.Golden(t, filepath.Join("testdata", "cluster", "upgrade.txt"), got)
 	if strings.Contains(got, "wrote:") {
 		t.Error("something was written")
 	}

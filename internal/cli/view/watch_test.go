@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/springtide/springtide/internal/cli/clitest"
 	"github.com/springtide/springtide/internal/cli/cluster"
+	"github.com/springtide/springtide/internal/scripttest"
 )
 
 // TestWatchPrintsWhatChanges: a row for each change below the table, and an error when the server ends the watch.
@@ -26,5 +26,5 @@ func TestWatchPrintsWhatChanges(t *testing.T) {
 	changes.Modify(l("node-19-cc", "Lent"))
 	changes.Delete(l("node-19-cc", "Returned"))
 	changes.Stop()
-	clitest.Golden(t, filepath.Join("testdata", "cluster", "watch.txt"), w.Run("loans", "-w"))
+	scripttest.Golden(t, filepath.Join("testdata", "cluster", "watch.txt"), w.Run("loans", "-w"))
 }
