@@ -138,9 +138,22 @@ func (h *History) outcome(what string, warnings apiv1.Warnings, err error) error
 		}
 	} else if unreachable(err) {
 		h.down.Store(true)
+		err = noAnswer{withoutURL(err)}
 	}
 	h.meter.failed()
 	return fmt.Errorf("prometheus %s: %s: %w", h.name, what, withoutURL(err))
+}
+
+// noAnswer is the error of a question that the source did not answer. Questions are asked side by side: whether the
+// source is down now says nothing of one of them.
+type noAnswer struct{ error }
+
+func (e noAnswer) Unwrap() error { return e.error }
+
+// answered reports whether the source answered a question, if only with an error.
+func answered(err error) bool {
+	var e noAnswer
+	return !errors.As(err, &e)
 }
 
 // withoutURL takes the address out of an error of the HTTP client: it may hold credentials, and the source is named without them.

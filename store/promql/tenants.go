@@ -58,7 +58,7 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 		h.nextTenant = (h.nextTenant + 1) % len(all)
 		h.mu.Unlock()
 		v, err := h.askTenant(ctx, k, now)
-		if err != nil && h.down.Load() {
+		if !answered(err) {
 			// A query may bring an error of the server, or of a proxy before it, that speaks of this query alone. Our own question decides.
 			if down := h.reachable(ctx, now); down != nil {
 				return down

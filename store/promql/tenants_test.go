@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,6 +167,49 @@ func TestOneTenantsQueryIsNoOutage(t *testing.T) {
 	problems := h.Stats().Problems
 	if len(problems) != 1 || problems[0].Service != "shop/cart" || !strings.Contains(problems[0].Message, "did not answer this query") || strings.Contains(problems[0].Message, "http") {
 		t.Errorf("problems %+v", problems)
+	}
+}
+
+// TestOneTenantsQueryNextToOthersAnswers: the same while other questions, which are asked side by side, are answered.
+func TestOneTenantsQueryNextToOthersAnswers(t *testing.T) {
+	for name, fail := range map[string]func(http.ResponseWriter){
+		"server error": func(w http.ResponseWriter) { http.Error(w, "out of memory", http.StatusServiceUnavailable) },
+		"bad gateway":  func(w http.ResponseWriter) { http.Error(w, "<html>bad gateway</html>", http.StatusBadGateway) },
+		"cut off":      func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProm(t, shop, 1e6)
+			h := p.history(Options{TenantTimeout: time.Second})
+			p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+				heavy := strings.Contains(r.FormValue("query"), "heavy")
+				if heavy {
+					fail(w)
+				}
+				return heavy
+			})
+			done := make(chan struct{})
+			var others sync.WaitGroup
+			others.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+						_ = h.outcome("another question", nil, nil)
+					}
+				}
+			})
+			for range 5 {
+				if err := h.Prefetch(t.Context(), []fleet.Service{tenant("shop/cart", "sum(heavy)")}, at(12*time.Minute)); err != nil {
+					t.Fatal(err)
+				}
+				if ps := h.Stats().Problems; len(ps) != 1 || !strings.Contains(ps[0].Message, "did not answer this query") || strings.Contains(ps[0].Message, "http") {
+					t.Errorf("problems %+v", ps)
+				}
+			}
+			close(done)
+			others.Wait()
+		})
 	}
 }
 
