@@ -239,6 +239,17 @@ const (
 	OthersKeep      Code = "OthersKeep"
 )
 
+// Why a quantile of the tide is in force; the code of [slo.Choice]'s reason is one of these.
+const (
+	QuantileStated    Code = "QuantileStated"
+	QuantileLearning  Code = "QuantileLearning"
+	QuantileKeeps     Code = "QuantileKeeps"
+	QuantileRising    Code = "QuantileRising"
+	QuantileFalling   Code = "QuantileFalling"
+	QuantileBurning   Code = "QuantileBurning"
+	QuantileNoneKeeps Code = "QuantileNoneKeeps"
+)
+
 // group is a part of the table.
 type group struct {
 	title   string
@@ -300,6 +311,21 @@ var groups = []group{
 		PoolRoom:        {"pool room", "the machines of the pool do not hold all that its services want"},
 		Rate:            {"rate", "the most that may be added in one step"},
 		UnconfirmedFall: {"unconfirmed fall", "scale-in is slow while a fall of the load is not confirmed"},
+	}},
+	{"Why a quantile is in force", map[Code]entry{
+		QuantileStated: {"%s, by spec.forecast.quantile", "the operator states the quantile"},
+		QuantileLearning: {"%s until the record says more: %s of %s days are compared",
+			"too little is known of what other quantiles would have done"},
+		QuantileKeeps: {"%s is the cheapest that keeps the objective: %s bad minutes by its size, where %s are allowed",
+			"the quantile is what the record chooses"},
+		QuantileRising: {"%s would have had %s bad minutes by its size, where %s are allowed: a notch a day up to %s",
+			"the record chooses a higher quantile"},
+		QuantileFalling: {"%s is more than the objective needs: a notch a day down to %s, which would have had %s bad minutes, where %s are allowed",
+			"the record chooses a lower quantile"},
+		QuantileBurning: {"%s, as the budget burns: a notch up every 6 hours while it does",
+			"the budget burns for reasons that a higher quantile can cure"},
+		QuantileNoneKeeps: {"no quantile would have kept the objective: %s would have had %s bad minutes, where %s are allowed",
+			"more insurance is not what the service lacks; the causes of its bad minutes say what is"},
 	}},
 	{"Why an action is taken", map[Code]entry{
 		Flood:         {"{}{; }", "online asks for more than it has: machines are borrowed of offline, or recalled"},

@@ -20,7 +20,7 @@ const module = "github.com/springtide/springtide/"
 var levels = map[string]int{
 	"fleet": 0, "reason": 0, "series": 0, "scheduler/rules": 0,
 	"portrait": 1, "signal": 1, "portrait/model": 1, "internal/measure": 1, "internal/replay": 1,
-	"quota": 1, "reclaim": 1, "scheduler/place": 1, "agent/shape": 1, "agent/share": 1,
+	"quota": 1, "reclaim": 1, "slo": 1, "scheduler/place": 1, "agent/shape": 1, "agent/share": 1,
 	"forecast":               2,
 	"hpa":                    3,
 	"planner":                4,
