@@ -60,15 +60,6 @@ type Metric struct {
 	Query  string
 }
 
-// SLO is the service level that sizing protects. Exactly one of the two is set.
-type SLO struct {
-	// Latency at Quantile must stay under LatencyLimit.
-	LatencyLimit time.Duration
-	Quantile     float64
-	// Utilisation is the share (0..1] of the requested CPU that must not be exceeded.
-	Utilisation float64
-}
-
 // Window is a level in time: it holds from each start that the schedule names for Duration, in its own zone.
 type Window struct {
 	Name     string

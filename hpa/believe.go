@@ -144,5 +144,5 @@ func (l *Live) queues(svc *fleet.Service, now time.Time) bool {
 // slow reports whether a fresh latency lies above its limit.
 func (l *Live) slow(svc *fleet.Service, now time.Time) bool {
 	k := l.Latency
-	return svc.SLO.LatencyLimit > 0 && k.OK && k.Value > svc.SLO.LatencyLimit && now.Sub(k.At) <= Standard().LastGood
+	return svc.SLO.LatencyLimit() > 0 && k.OK && k.Value > svc.SLO.LatencyLimit() && now.Sub(k.At) <= Standard().LastGood
 }

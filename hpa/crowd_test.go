@@ -33,7 +33,7 @@ func TestACrowdBelowTheCPUTargetIsBelieved(t *testing.T) {
 		}, refuse: true},
 	} {
 		w := calm(8)
-		w.svc.SLO = fleet.SLO{Utilisation: 0.6}
+		w.svc.SLO = fleet.Levels(fleet.CPU(0.6))
 		w.svc.Metrics = []fleet.Metric{{Name: "rps", Type: fleet.MetricRequests, Target: 25}}
 		w.p.Carried, w.p.CPUPerLoad.Value, w.p.CPUIdle.Value = 26, 0.002, 0.05
 		w.cpu(90)

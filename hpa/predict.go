@@ -13,8 +13,9 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// UtilisationTarget is the CPU utilisation (0..1] that a service is sized for: the margin below its limit where utilisation is its
-// service level, its CPU metric's target where it states one, else the figure for latency levels.
+// UtilisationTarget is the CPU utilisation (0..1] that a service is sized for: the margin below its limit where CPU is one of its levels,
+// and no more than the figure for latency where a latency is another one; its CPU metric's target where it states one, else the figure
+// for latency levels.
 func UtilisationTarget(svc *fleet.Service) float64 {
 	var d Defaults
 	d.fill()
@@ -22,16 +23,19 @@ func UtilisationTarget(svc *fleet.Service) float64 {
 }
 
 func (d *Defaults) utilisation(svc *fleet.Service) float64 {
-	target := d.LatencyUtilisation
-	if svc.SLO.Utilisation > 0 {
-		target = svc.SLO.Utilisation * d.UtilisationMargin
+	target, limit := d.LatencyUtilisation, svc.SLO.CPULimit()
+	switch {
+	case limit > 0 && svc.SLO.LatencyLimit() > 0:
+		target = min(target, limit*d.UtilisationMargin)
+	case limit > 0:
+		target = limit * d.UtilisationMargin
 	}
 	for i := range svc.Metrics {
 		m := &svc.Metrics[i]
 		if m.Type != fleet.MetricCPU || !(m.Target > 0) {
 			continue
 		}
-		if svc.SLO.Utilisation > 0 {
+		if limit > 0 {
 			return min(target, m.Target)
 		}
 		return m.Target

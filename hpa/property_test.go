@@ -24,7 +24,7 @@ func draw(t *rapid.T) *world {
 	w.remember(rapid.Int32Range(0, 100).Draw(t, "remembered"))
 	w.p.FastestFalls = portrait.Falls{1, 1, 1}
 	if rapid.Bool().Draw(t, "utilisation") {
-		w.svc.SLO = fleet.SLO{Utilisation: rapid.Float64Range(0.2, 1).Draw(t, "limit")}
+		w.svc.SLO = fleet.Levels(fleet.CPU(rapid.Float64Range(0.2, 1).Draw(t, "limit")))
 	}
 	w.svc.Metrics = []fleet.Metric{
 		{Name: "cpu", Type: fleet.MetricCPU, Target: rapid.Float64Range(0.1, 1).Draw(t, "cpu target")},
@@ -131,8 +131,8 @@ var losses = []struct {
 func TestNeverInWhileAnySignalIsMissing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := draw(rt)
-		if seed.svc.SLO.LatencyLimit == 0 {
-			seed.svc.SLO.LatencyLimit = 200 * time.Millisecond
+		if seed.svc.SLO.LatencyLimit() == 0 {
+			seed.svc.SLO = fleet.Levels(append(seed.svc.SLO.Levels, fleet.Latency(0.99, 200*time.Millisecond))...)
 		}
 		way := rapid.IntRange(0, 5).Draw(rt, "way")
 		for subset := 1; subset < 1<<len(losses); subset++ {

@@ -50,7 +50,7 @@ func (w *world) line(f scripttest.Line) bool {
 	case "bounds": // bounds MIN MAX
 		w.svc.Min, w.svc.Max = int32(f.Int(1)), int32(f.Int(2))
 	case "slo-utilisation": // slo-utilisation LIMIT
-		w.svc.SLO = fleet.SLO{Utilisation: f.Float(1)}
+		w.svc.SLO = fleet.Levels(fleet.CPU(f.Float(1)))
 	case "metric": // metric NAME TYPE TARGET
 		w.svc.Metrics = append(w.svc.Metrics, fleet.Metric{Name: f.Word(1), Type: fleet.MetricType(f.Word(2)), Target: f.Float(3)})
 	case "window": // window NAME MINUTE HOUR DURATION ZONE MIN MAX

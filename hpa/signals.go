@@ -36,7 +36,7 @@ func (z *sizer) metrics() []fleet.Metric {
 			return ms
 		}
 	}
-	if len(ms) == 0 || z.svc.SLO.Utilisation > 0 || z.unmeasured() {
+	if len(ms) == 0 || z.svc.SLO.CPULimit() > 0 || z.unmeasured() {
 		ms = append(append([]fleet.Metric(nil), ms...), fleet.Metric{Name: "cpu", Type: fleet.MetricCPU, Target: z.reactiveUtil()})
 	}
 	return ms
@@ -71,7 +71,7 @@ func (z *sizer) reactiveUtil() float64 {
 func (z *sizer) cpuPart(m fleet.Metric) Part {
 	part := Part{Kind: PartReactive, Name: m.Name}
 	target := percentOf(m.Target)
-	if z.svc.SLO.Utilisation > 0 {
+	if z.svc.SLO.CPULimit() > 0 {
 		target = min(target, percentOf(z.reactiveUtil()))
 	}
 	enough := z.pods.fresh(z.o.Defaults.MissingShare)
@@ -159,7 +159,7 @@ func (z *sizer) yesterday(part Part, why string) Part {
 // unmeasured reports whether nothing measures the latency that the service level is in: no pod exports requests, and none did while the
 // portrait was learned. A latency that was measured once and is not now is a missing signal instead.
 func (z *sizer) unmeasured() bool {
-	return z.svc.SLO.LatencyLimit > 0 && !z.live.Latency.OK && z.live.LoadSignal == portrait.CPU && z.p.Signal != portrait.Requests
+	return z.svc.SLO.LatencyLimit() > 0 && !z.live.Latency.OK && z.live.LoadSignal == portrait.CPU && z.p.Signal != portrait.Requests
 }
 
 // A latency is measured over latencySpan. Of fewer than fewRequests in it, whether there is any is chance: to call the latency missing now and then would
@@ -172,11 +172,11 @@ const (
 // latencyPart asks for more replicas in proportion, while the measured latency is above its limit. It is bounded by what the load itself
 // explains, in replicas, so that a slow dependency cannot drive a service to its maximum. False where no latency is its service level.
 func (z *sizer) latencyPart(explained int32) (Part, bool) {
-	if z.svc.SLO.LatencyLimit <= 0 {
+	if z.svc.SLO.LatencyLimit() <= 0 {
 		return Part{}, false
 	}
 	part := Part{Kind: PartReactive, Name: "latency"}
-	limit, k, d := z.svc.SLO.LatencyLimit, z.live.Latency, z.o.Defaults
+	limit, k, d := z.svc.SLO.LatencyLimit(), z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
 	if how == signal.Absent && z.number(z.load) == signal.Fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {
 		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "too few requests for a latency"

@@ -93,11 +93,13 @@ func TestUtilisationTarget(t *testing.T) {
 		svc  fleet.Service
 		want float64
 	}{
-		{"latency", fleet.Service{SLO: fleet.SLO{LatencyLimit: time.Second}}, 0.60},
-		{"latency, metric says", fleet.Service{SLO: fleet.SLO{LatencyLimit: time.Second}, Metrics: cpu(0.75)}, 0.75},
-		{"utilisation: 0.9 of the limit", fleet.Service{SLO: fleet.SLO{Utilisation: 0.7}}, 0.63},
-		{"utilisation, metric below", fleet.Service{SLO: fleet.SLO{Utilisation: 0.7}, Metrics: cpu(0.5)}, 0.5},
-		{"utilisation, metric above the margin", fleet.Service{SLO: fleet.SLO{Utilisation: 0.7}, Metrics: cpu(0.7)}, 0.63},
+		{"latency", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second))}, 0.60},
+		{"latency, metric says", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second)), Metrics: cpu(0.75)}, 0.75},
+		{"utilisation: 0.9 of the limit", fleet.Service{SLO: fleet.Levels(fleet.CPU(0.7))}, 0.63},
+		{"utilisation, metric below", fleet.Service{SLO: fleet.Levels(fleet.CPU(0.7)), Metrics: cpu(0.5)}, 0.5},
+		{"utilisation, metric above the margin", fleet.Service{SLO: fleet.Levels(fleet.CPU(0.7)), Metrics: cpu(0.7)}, 0.63},
+		{"both, utilisation asks for more", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second), fleet.CPU(0.5))}, 0.45},
+		{"both, latency asks for more", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second), fleet.CPU(0.9))}, 0.60},
 	} {
 		if got := UtilisationTarget(&c.svc); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -108,7 +110,7 @@ func TestUtilisationTarget(t *testing.T) {
 // The margin is small enough for the tolerance: usage that a reactive part lets pass is still under the limit.
 func TestUtilisationLimitHoldsWithinTolerance(t *testing.T) {
 	for limit := int64(20); limit <= 100; limit++ {
-		svc := fleet.Service{SLO: fleet.SLO{Utilisation: float64(limit) / 100}}
+		svc := fleet.Service{SLO: fleet.Levels(fleet.CPU(float64(limit) / 100))}
 		d := Standard()
 		if kept := float64(percentOf(UtilisationTarget(&svc))) * (1 + d.Tolerance); kept >= float64(limit) {
 			t.Errorf("limit %d%%: usage up to %.1f%% goes unanswered", limit, kept)
@@ -137,7 +139,7 @@ func TestBusinessMetrics(t *testing.T) {
 	if slices.ContainsFunc(tg.Parts, func(p Part) bool { return p.String() == "reactive:cpu" }) {
 		t.Error("CPU is judged although the service states its metrics and has a latency level")
 	}
-	w.svc.SLO = fleet.SLO{Utilisation: 0.5}
+	w.svc.SLO = fleet.Levels(fleet.CPU(0.5))
 	if p := part(t, w.size(), "reactive:cpu"); p.Replicas.Value != 9 {
 		t.Errorf("a utilisation level judges CPU always: %+v, want ceil(8×50/45) = 9", p)
 	}

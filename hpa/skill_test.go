@@ -43,7 +43,7 @@ func TestLostSkill(t *testing.T) {
 // After an hour without skill the live signals decide alone, at the utilisation for latency, for everybody who has proof of all else.
 func TestSkillLostForLong(t *testing.T) {
 	lost := func(w *world, ago time.Duration) {
-		w.svc.SLO = fleet.SLO{Utilisation: 0.9} // sized for 0.81
+		w.svc.SLO = fleet.Levels(fleet.CPU(0.9)) // sized for 0.81
 		w.t.Trusted, w.t.SkillLost = false, true
 		w.p.Record.Skill.Lost, w.p.Record.Skill.Since = true, w.now.Add(-ago)
 	}

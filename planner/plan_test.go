@@ -54,7 +54,7 @@ func newWorld(machines int) *world {
 func (w *world) service(name string, n, first, spread int, load float64) *world {
 	id := fleet.ServiceID("shop/" + name)
 	svc := fleet.Service{ID: id, Target: fleet.ParseName(string(id)), TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto, Pause: fleet.PauseNone,
-		Actuation: fleet.ByScale, SLO: fleet.SLO{Utilisation: 0.7}, Min: 1, Max: 500, Quantile: 0.95, Steerable: true,
+		Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1, Max: 500, Quantile: 0.95, Steerable: true,
 		Request: fleet.Resources{CPU: 8000, Memory: 16 * fleet.GiB}, Template: fleet.Resources{CPU: 8000, Memory: 16 * fleet.GiB}, Desired: fleet.KnownAt(int32(n), t0), Created: t0.Add(-30 * 24 * time.Hour)}
 	for i := range n {
 		node := &w.s.Nodes[(first+i%spread)%len(w.s.Nodes)]

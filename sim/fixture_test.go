@@ -39,7 +39,7 @@ func tinyAfter(past time.Duration, machines, hours int, loads ...func(at time.Ti
 		spec := &scenario.Service{Name: fmt.Sprintf("svc-%d", i), Namespace: "shop", Cores: 8, Burst: 2, StartUp: d(3 * time.Minute), SLO: scenario.SLO{Utilisation: 0.85},
 			Min: 1, ForecastPercent: 95}
 		o := scenario.Online{Spec: spec, Name: fleet.Name{Namespace: "shop", Name: spec.Name}, Calm: true,
-			Station: measure.Station{Cores: 8, CPUSeconds: 1, Burst: 2, SLO: fleet.SLO{Utilisation: 0.85}}}
+			Station: measure.Station{Cores: 8, CPUSeconds: 1, Burst: 2, SLO: fleet.Levels(fleet.CPU(0.85))}}
 		o.Load = series.New(begin.Add(-past), time.Minute, int(past/time.Minute)+hours*60)
 		peak := 0.0
 		for k := range o.Load.Values {

@@ -193,7 +193,7 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 	from = from.Truncate(time.Minute)
 	n := max(0, int(to.Add(-delay).Truncate(time.Minute).Sub(from)/time.Minute))
 	b := portrait.Batch{CPU: series.New(from, time.Minute, n), Ready: series.New(from, time.Minute, n)}
-	requests := s.SLO.LatencyLimit > 0
+	requests := s.SLO.LatencyLimit() > 0
 	if requests {
 		b.Load = series.New(from, time.Minute, n)
 	}
@@ -281,9 +281,9 @@ func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[flee
 			}
 		}
 		l.Load, l.LoadSignal = fleet.KnownAt(all, at), portrait.CPU
-		if s.SLO.LatencyLimit > 0 {
+		if s.SLO.LatencyLimit() > 0 {
 			l.Load, l.LoadSignal = fleet.KnownAt(s.last.Served*shrunk, at), portrait.Requests
-			l.Latency = fleet.KnownAt(s.last.Latency(s.SLO.Quantile), at)
+			l.Latency = fleet.KnownAt(s.last.Latency(s.SLO.LatencyQuantile()), at)
 		}
 		c.live[s.id] = l
 	}

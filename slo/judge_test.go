@@ -120,7 +120,7 @@ func TestStateOf(t *testing.T) {
 // the level, by the share of requests over the limit. The judge compares a measured quantile with the limit. Two
 // ways, one count.
 func TestJudgeAgreesWithSLOViolationMinutes(t *testing.T) {
-	for _, level := range []fleet.SLO{{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}, {Utilisation: 0.7}} {
+	for _, level := range []fleet.SLO{fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond)), fleet.Levels(fleet.CPU(0.7))} {
 		s := measure.Station{Cores: 4, CPUSeconds: 0.02, SLO: level}
 		r := rand.New(rand.NewPCG(7, 7))
 		var q measure.Queue
@@ -162,8 +162,8 @@ func measured(s *measure.Station, o *measure.Outcome) State {
 		return Unknown
 	case o.Dropped > 0:
 		return Bad
-	case s.SLO.Utilisation > 0:
-		return StateOf(fleet.KnownAt(o.Utilisation, epoch), s.SLO.Utilisation)
+	case s.SLO.CPULimit() > 0:
+		return StateOf(fleet.KnownAt(o.Utilisation, epoch), s.SLO.CPULimit())
 	}
-	return StateOf(fleet.KnownAt(o.Latency(s.SLO.Quantile).Seconds(), epoch), s.SLO.LatencyLimit.Seconds())
+	return StateOf(fleet.KnownAt(o.Latency(s.SLO.LatencyQuantile()).Seconds(), epoch), s.SLO.LatencyLimit().Seconds())
 }

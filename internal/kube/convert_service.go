@@ -108,11 +108,10 @@ func invalid(ps []validate.Problem) fleet.Problem {
 func sloOf(s *v1alpha1.SLO) fleet.SLO {
 	var out fleet.SLO
 	if l := s.Latency; l != nil {
-		out.LatencyLimit = time.Duration(l.ThresholdMilliseconds) * time.Millisecond
-		out.Quantile = float64(l.Percentile) / 100
+		out.Levels = append(out.Levels, fleet.Latency(float64(l.Percentile)/100, time.Duration(l.ThresholdMilliseconds)*time.Millisecond))
 	}
 	if u := s.Utilisation; u != nil {
-		out.Utilisation = float64(u.Percent) / 100
+		out.Levels = append(out.Levels, fleet.CPU(float64(u.Percent)/100))
 	}
 	return out
 }

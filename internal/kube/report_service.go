@@ -419,7 +419,7 @@ func (v *serviceView) fresh(c *conditions) {
 func (v *serviceView) measured(c *conditions) {
 	const kind = v1alpha1.ConditionSLOMeasured
 	switch {
-	case v.svc.SLO.LatencyLimit == 0 || v.target == nil || v.svc.Blocked.Any():
+	case v.svc.SLO.LatencyLimit() == 0 || v.target == nil || v.svc.Blocked.Any():
 	case v.target.Unmeasured:
 		c.set(kind, metav1.ConditionFalse, "NoLatencySource", "no pod of the service exports http_server_request_duration_seconds, so its CPU sizes it and nothing "+
 			"checks its latency; to fix: export OpenTelemetry's HTTP server metrics with the labels namespace and pod, or state slo.utilisation")

@@ -253,10 +253,10 @@ func TestReportServiceConditions(t *testing.T) {
 		}, "DataFresh", "True/Fresh", "every live signal"},
 		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "the controller's log says why"},
 		{"latency is measured", func(r *loop.Report) {
-			r.Snapshot.Services[0].SLO = fleet.SLO{LatencyLimit: time.Second, Quantile: 0.99}
+			r.Snapshot.Services[0].SLO = fleet.Levels(fleet.Latency(0.99, time.Second))
 		}, "SLOMeasured", "True/Measured", ""},
 		{"nothing measures latency", func(r *loop.Report) {
-			r.Snapshot.Services[0].SLO, r.Plan.Targets[0].Unmeasured = fleet.SLO{LatencyLimit: time.Second, Quantile: 0.99}, true
+			r.Snapshot.Services[0].SLO, r.Plan.Targets[0].Unmeasured = fleet.Levels(fleet.Latency(0.99, time.Second)), true
 		}, "SLOMeasured", "False/NoLatencySource", "CPU sizes it"},
 		{"no tide", nil, "ForecastReady", "Unknown/NoTide", ""},
 		{"a fall-back", func(r *loop.Report) {

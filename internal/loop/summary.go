@@ -113,10 +113,13 @@ func (m *meter) day(load series.Series, tide forecast.Tide, from, to time.Time, 
 
 // capacities are the loads of one replica at the SLO and at the utilisation that sizing aims for; zero while they are not known.
 func capacities(svc *fleet.Service, p portrait.Portrait) (limit, target float64) {
-	at, aim := svc.SLO.Utilisation, svc.SLO.Utilisation*0.9
-	if svc.SLO.LatencyLimit > 0 {
-		// Beyond 85 % waiting takes over from service: the knee that every queue has.
-		at, aim = 0.85, 0.6
+	// Beyond 85 % waiting takes over from service: the knee that every queue has.
+	at, aim := 0.85, 0.6
+	switch limit := svc.SLO.CPULimit(); {
+	case limit > 0 && svc.SLO.LatencyLimit() > 0:
+		at, aim = min(at, limit), min(aim, limit*0.9)
+	case limit > 0:
+		at, aim = limit, limit*0.9
 	}
 	return portrait.CapacityPerReplica(p, svc.Request, at).Value, portrait.CapacityPerReplica(p, svc.Request, aim).Value
 }

@@ -79,7 +79,7 @@ func (v *witness) look(s *fleet.Snapshot) {
 	for i := range s.Services {
 		svc := &s.Services[i]
 		v.all += longTurn
-		if v.w.Truth(svc.ID, s.At) > float64(svc.Ready())*svc.Request.CPU.Cores()*svc.SLO.Utilisation {
+		if v.w.Truth(svc.ID, s.At) > float64(svc.Ready())*svc.Request.CPU.Cores()*svc.SLO.CPULimit() {
 			v.lacking += longTurn
 		}
 	}

@@ -28,12 +28,18 @@ type Station struct {
 	SLO fleet.SLO
 }
 
-// Capacity is the rate that one ready replica carries at its SLO.
+// Capacity is the rate that one ready replica carries while every latency and CPU level of its SLO holds.
 func (s *Station) Capacity() float64 {
-	if s.SLO.Utilisation > 0 {
-		return (s.SLO.Utilisation - s.Idle) * float64(s.Cores) / s.CPUSeconds
+	busy := math.Inf(1)
+	for i := range s.SLO.Levels {
+		switch l := &s.SLO.Levels[i]; {
+		case l.Name == fleet.LevelNameCPU:
+			busy = min(busy, l.Limit-s.Idle)
+		case l.Kind == fleet.LevelLatency:
+			busy = min(busy, MaxUtilisation(s.Cores, l.Quantile, l.Limit/s.CPUSeconds))
+		}
 	}
-	return MaxUtilisation(s.Cores, s.SLO.Quantile, s.SLO.LatencyLimit.Seconds()/s.CPUSeconds) * float64(s.Cores) / s.CPUSeconds
+	return busy * float64(s.Cores) / s.CPUSeconds
 }
 
 // Queue is the waiting work of one service over all its replicas. The zero value is empty.
@@ -102,17 +108,23 @@ func (s *Station) Step(q *Queue, rate float64, ready int, dt time.Duration) Outc
 	return out
 }
 
-// violated judges the step by the true load.
+// violated judges the step by the true load: one broken level is enough.
 func (s *Station) violated(o *Outcome, offered, nominal float64) bool {
 	switch {
 	case offered == 0:
 		return false
 	case o.Dropped > 0 || nominal == 0:
 		return true
-	case s.SLO.Utilisation > 0:
-		return offered/nominal+s.Idle > s.SLO.Utilisation
 	}
-	return o.Exceeding(s.SLO.LatencyLimit) > 1-s.SLO.Quantile
+	for i := range s.SLO.Levels {
+		switch l := &s.SLO.Levels[i]; {
+		case l.Name == fleet.LevelNameCPU && offered/nominal+s.Idle > l.Limit:
+			return true
+		case l.Kind == fleet.LevelLatency && o.Exceeding(l.Duration()) > 1-l.Quantile:
+			return true
+		}
+	}
+	return false
 }
 
 // Exceeding is the share of the step's requests that took longer than limit.

@@ -12,7 +12,7 @@ import (
 
 // plain is a station with round numbers.
 func plain(cores int) *Station {
-	return &Station{Cores: cores, CPUSeconds: 0.01, Idle: 0.02, SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
+	return &Station{Cores: cores, CPUSeconds: 0.01, Idle: 0.02, SLO: fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond))}
 }
 
 // load is the rate that keeps the cores of n pods busy to the share rho.
@@ -66,7 +66,7 @@ func TestPatienceEnds(t *testing.T) {
 
 func TestAUtilisationSLO(t *testing.T) {
 	s := plain(4)
-	s.SLO = fleet.SLO{Utilisation: 0.85}
+	s.SLO = fleet.Levels(fleet.CPU(0.85))
 	for rho, want := range map[float64]bool{0.82: false, 0.84: true, 1.2: true} {
 		if o := s.Step(&Queue{}, load(s, 10, rho), 10, Step); o.Violated != want {
 			t.Errorf("%.0f %% busy and 2 %% idle: violated is %v", 100*rho, o.Violated)
@@ -77,7 +77,7 @@ func TestAUtilisationSLO(t *testing.T) {
 // A pod that bursts serves more than its own cores could and is judged by them all the same: its usage shows what it would need.
 func TestAPodMayBurst(t *testing.T) {
 	s := plain(4)
-	s.SLO, s.Burst = fleet.SLO{Utilisation: 0.85}, 2
+	s.SLO, s.Burst = fleet.Levels(fleet.CPU(0.85)), 2
 	o := s.Step(&Queue{}, load(s, 10, 1.5), 10, Step)
 	if !o.Violated || o.Wait != 0 || o.Dropped != 0 {
 		t.Errorf("at one and a half of its cores: %+v", o)
@@ -90,7 +90,7 @@ func TestAPodMayBurst(t *testing.T) {
 
 // A replica carries its capacity and no more.
 func TestCapacityIsWhereTheSLOEnds(t *testing.T) {
-	for _, slo := range []fleet.SLO{{Utilisation: 0.85}, {LatencyLimit: 50 * time.Millisecond, Quantile: 0.99}} {
+	for _, slo := range []fleet.SLO{fleet.Levels(fleet.CPU(0.85)), fleet.Levels(fleet.Latency(0.99, 50*time.Millisecond))} {
 		s := plain(8)
 		s.SLO = slo
 		for factor, want := range map[float64]bool{0.999: false, 1.001: true} {
@@ -158,4 +158,27 @@ func TestRequestsAreConserved(t *testing.T) {
 			}
 		}
 	})
+}
+
+// With two levels the tighter one is what a replica carries, and one that is broken breaks the step.
+func TestTheTighterLevelCounts(t *testing.T) {
+	latency, cpu := fleet.Latency(0.99, 100*time.Millisecond), fleet.CPU(0.4)
+	of := func(levels ...fleet.Level) *Station {
+		return &Station{Cores: 8, CPUSeconds: 0.01, Idle: 0.02, SLO: fleet.Levels(levels...)}
+	}
+	both, one, other := of(latency, cpu), of(latency), of(cpu)
+	near(t, "capacity", both.Capacity(), min(one.Capacity(), other.Capacity()), 1e-9)
+	if !(other.Capacity() < one.Capacity()) {
+		t.Fatalf("CPU carries %v and the latency %v: the test is of a tighter CPU level", other.Capacity(), one.Capacity())
+	}
+	load := (one.Capacity() + other.Capacity()) / 2
+	for name, v := range map[string]struct {
+		s    *Station
+		want bool
+	}{"both": {both, true}, "latency": {one, false}, "cpu": {other, true}} {
+		var q Queue
+		if o := v.s.Step(&q, load, 1, 15*time.Second); o.Violated != v.want {
+			t.Errorf("%s: violated is %v", name, o.Violated)
+		}
+	}
 }

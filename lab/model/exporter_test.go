@@ -262,7 +262,7 @@ func BenchmarkExportStep(b *testing.B) {
 		e.Ready(ref, true, noon)
 		refs = append(refs, ref)
 	}
-	s := &measure.Station{Cores: 8, CPUSeconds: 0.01, SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
+	s := &measure.Station{Cores: 8, CPUSeconds: 0.01, SLO: fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond))}
 	o := s.Step(&Queue{}, 0.6*1200*8/s.CPUSeconds, 1200, Step)
 	buf := make([]Sample, 0, 60_000)
 	b.ResetTimer()

@@ -112,14 +112,14 @@ func (s *Service) ID() fleet.ServiceID { return fleet.ServiceID(s.Name.String())
 func (s *Service) promise(r *rand.Rand) {
 	if !s.HTTP {
 		s.CPUSeconds = 1
-		s.SLO = fleet.SLO{Utilisation: utilisationSLO}
+		s.SLO = fleet.Levels(fleet.CPU(utilisationSLO))
 		s.Capacity = (utilisationSLO - idleShare) * float64(s.Cores)
 		return
 	}
 	limits := []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond}
-	s.SLO = fleet.SLO{LatencyLimit: limits[r.IntN(len(limits))], Quantile: 0.99}
+	s.SLO = fleet.Levels(fleet.Latency(0.99, limits[r.IntN(len(limits))]))
 	u := designUtilisation(s.Cores)
-	s.CPUSeconds = s.SLO.LatencyLimit.Seconds() / measure.Quantile(s.Cores, u, s.SLO.Quantile)
+	s.CPUSeconds = s.SLO.LatencyLimit().Seconds() / measure.Quantile(s.Cores, u, s.SLO.LatencyQuantile())
 	s.Capacity = u * float64(s.Cores) / s.CPUSeconds
 }
 

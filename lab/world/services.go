@@ -63,11 +63,11 @@ func elasticService(s *model.Service, mode string) *v1alpha1.ElasticService {
 			Replicas:  v1alpha1.ReplicaBounds{Min: leastReplicas, Max: int32(mostOfStatic * s.Static)},
 		},
 	}
-	if u := s.SLO.Utilisation; u > 0 {
+	if u := s.SLO.CPULimit(); u > 0 {
 		e.Spec.SLO.Utilisation = &v1alpha1.UtilisationSLO{Percent: int32(math.Round(100 * u))}
 	} else {
 		e.Spec.SLO.Latency = &v1alpha1.LatencySLO{
-			Percentile: int32(math.Round(100 * s.SLO.Quantile)), ThresholdMilliseconds: int32(s.SLO.LatencyLimit.Milliseconds()),
+			Percentile: int32(math.Round(100 * s.SLO.LatencyQuantile())), ThresholdMilliseconds: int32(s.SLO.LatencyLimit().Milliseconds()),
 		}
 	}
 	return e

@@ -253,9 +253,9 @@ func (o *Online) hold(from, to time.Time) {
 }
 
 func (v *Service) station() measure.Station {
-	st := measure.Station{Cores: v.Cores, CPUSeconds: 1, Burst: v.Burst, SLO: fleet.SLO{Utilisation: v.SLO.Utilisation}}
+	st := measure.Station{Cores: v.Cores, CPUSeconds: 1, Burst: v.Burst, SLO: fleet.Levels(fleet.CPU(v.SLO.Utilisation))}
 	if limit := time.Duration(v.SLO.Latency); limit > 0 {
-		st.SLO, st.Burst = fleet.SLO{LatencyLimit: limit, Quantile: v.SLO.Quantile}, 1
+		st.SLO, st.Burst = fleet.Levels(fleet.Latency(v.SLO.Quantile, limit)), 1
 		st.CPUSeconds = limit.Seconds() / measure.Quantile(v.Cores, v.SLO.Utilisation, v.SLO.Quantile)
 	}
 	return st

@@ -382,7 +382,7 @@ func (x *examination) services(services []fleet.Service) {
 		} else {
 			measured++
 		}
-		if s.SLO.LatencyLimit > 0 && !l.Latency.OK && due > 0 {
+		if s.SLO.LatencyLimit() > 0 && !l.Latency.OK && due > 0 {
 			noLatency = append(noLatency, string(s.ID))
 		}
 	}

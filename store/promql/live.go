@@ -116,7 +116,7 @@ const latencyQueriesPerCycle = 4
 func (h *History) prefetchLatency(ctx context.Context, refused *refusals, services []fleet.Service, now time.Time) error {
 	var qs []float64
 	for i := range services {
-		if q := services[i].SLO.Quantile; q > 0 && q < 1 {
+		if q := services[i].SLO.LatencyQuantile(); q > 0 && q < 1 {
 			qs = append(qs, q)
 		}
 	}
@@ -225,7 +225,7 @@ func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
 		l.Load, l.LoadSignal = x.total(s, portrait.CPU, cpuWindow, now), portrait.CPU
 		l.Window = cpuWindow
 	}
-	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.Quantile}]; ok {
+	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.LatencyQuantile()}]; ok {
 		l.Latency = fleet.KnownAt(time.Duration(math.Round(v.Value*float64(time.Second))), v.At)
 	}
 	for _, m := range s.Metrics {

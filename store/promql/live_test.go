@@ -23,7 +23,7 @@ func cart() fleet.Service {
 	}
 	return fleet.Service{
 		ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment",
-		SLO:  fleet.SLO{LatencyLimit: 200 * time.Millisecond, Quantile: 0.99},
+		SLO:  fleet.Levels(fleet.Latency(0.99, 200*time.Millisecond)),
 		Pods: []fleet.Pod{ready("cart-7d-a", true), ready("cart-7d-b", true), ready("cart-7d-c", false)},
 		Metrics: []fleet.Metric{
 			{Name: "rps", Type: fleet.MetricRequests, Target: 100},
@@ -102,7 +102,7 @@ func TestQueriesAreFixed(t *testing.T) {
 			s.Metrics = nil
 			s.ID = fleet.ServiceID(fmt.Sprintf("shop/cart-%d", i))
 			s.Target.Name = fmt.Sprintf("cart-%d", i)
-			s.SLO.Quantile = []float64{0.5, 0.9, 0.95, 0.98, 0.99, 0.999}[i%6]
+			s.SLO = fleet.Levels(fleet.Latency([]float64{0.5, 0.9, 0.95, 0.98, 0.99, 0.999}[i%6], 200*time.Millisecond))
 			services = append(services, s)
 		}
 		h := p.history(Options{})
@@ -128,7 +128,8 @@ func TestQuantilesTakeTurns(t *testing.T) {
 	var services []fleet.Service
 	for i, q := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99} {
 		s := cart()
-		s.ID, s.SLO.Quantile = fleet.ServiceID(fmt.Sprintf("shop/cart-%d", i)), q
+		s.ID = fleet.ServiceID(fmt.Sprintf("shop/cart-%d", i))
+		s.SLO = fleet.Levels(fleet.Latency(q, 200*time.Millisecond))
 		services = append(services, s)
 	}
 	now := at(12 * time.Minute)

@@ -52,7 +52,7 @@ func Evening(t *testing.T) (*fleet.Snapshot, string) {
 			Slices: []fleet.Slice{{Guarantee: fleet.Resources{CPU: 50_000},
 				Window: fleet.Window{Name: "noon", Schedule: "0 12 * * *", Duration: 2 * time.Hour, Zone: time.UTC}}}}},
 		Services: []fleet.Service{{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Min: 3, Max: 60, Quantile: 0.95, TargetFound: true,
-			SLO:     fleet.SLO{LatencyLimit: 250 * time.Millisecond, Quantile: 0.99},
+			SLO:     fleet.Levels(fleet.Latency(0.99, 250*time.Millisecond)),
 			Request: fleet.Resources{CPU: 1000, Memory: 2 << 30}, Desired: fleet.KnownAt(int32(10), now)}},
 	}
 	facts.Sort()

@@ -121,7 +121,7 @@ func scrapedAt(seconds float64) []prom.Sample {
 // cartFacts is the Deployment as the controller sees it.
 func cartFacts(context.Context) (*fleet.Snapshot, error) {
 	s := fleet.Service{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment",
-		SLO: fleet.SLO{LatencyLimit: 100 * time.Millisecond, Quantile: 0.99}}
+		SLO: fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond))}
 	for _, pod := range []string{"cart-7d-a", "cart-7d-b"} {
 		s.Pods = append(s.Pods, fleet.Pod{Name: fleet.Name{Namespace: "shop", Name: pod}, Ready: true, ReadySince: fleet.KnownAt(sourceStart, sourceStart)})
 	}
