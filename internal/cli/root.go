@@ -36,17 +36,15 @@ var operatorVerbs = []cluster.Verb{
 }
 
 func newRootCommand() *cobra.Command {
-	root := &cobra.Command{
+	root := usage.Group(&cobra.Command{
 		Use:   "springtide",
 		Short: "Elastic capacity for Kubernetes: scale before the flood, lend what the ebb leaves free",
 		Long: "Springtide learns the tides of online services, scales them before the flood, lends whole machines and sockets that the ebb\n" +
 			"leaves free to offline work, and recalls them in time.\n\n" +
 			"Exit codes: 0 done, 1 failed or findings, 2 wrong flags or invalid input.",
-		Args:          usage.SubcommandOnly,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}
+	})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage.Error{Err: err} })
 	root.Version = build.This().Version
 	root.SetVersionTemplate("springtide {{.Version}}\n")
@@ -118,7 +116,7 @@ func strictCompletion(root *cobra.Command) {
 		return // cobra makes none for a root without verbs
 	}
 	cmd.Use = "completion bash|fish|powershell|zsh"
-	cmd.Args, cmd.RunE = usage.SubcommandOnly, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	usage.Group(cmd)
 	for _, shell := range cmd.Commands() {
 		shell.Args = usage.Exactly()
 	}

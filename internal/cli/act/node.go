@@ -16,15 +16,11 @@ import (
 
 // NewNodeCommand groups the verbs about one machine.
 func NewNodeCommand(o *cluster.Options) *cobra.Command {
-	cmd := &cobra.Command{
+	return usage.Group(&cobra.Command{
 		Use:     "node",
 		Short:   "Change what is on record of a machine",
 		Example: "  springtide node forget-agent node-17",
-		Args:    usage.SubcommandOnly,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newForgetAgentCommand(o))
-	return cmd
+	}, newForgetAgentCommand(o))
 }
 
 func newForgetAgentCommand(o *cluster.Options) *cobra.Command {

@@ -29,7 +29,7 @@ type explanation struct {
 
 // NewCommand makes `springtide explain` and a command below it for each kind.
 func NewCommand(o *cluster.Options) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := usage.Group(&cobra.Command{
 		Use:   "explain service|job|quota|node|loan|pod NAME",
 		Short: "Say why: what was decided about a service, a job, a tenant, a node, a loan or a pod, and on what ground",
 		Long: "Say why a service has the replicas it has, and when a job that waits begins. Say what a tenant may use and must give back, why a machine\n" +
@@ -37,9 +37,7 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 			"The ground is what the controller wrote: status, conditions, history and events. Its journal adds the last decisions, those that were\n" +
 			"held back included: the controller answers with it (read API), or --store names its store. -w prints the page again at each change.",
 		Example: "  springtide explain service shop/cart\n  springtide explain loan node-17-aa -w",
-		Args:    usage.SubcommandOnly,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	for _, sub := range []struct {
 		use, short, plural, example string
 		run                         func(context.Context, *cluster.Options, *cluster.Clients, string) (*explanation, error)

@@ -20,19 +20,15 @@ import (
 
 // NewCommand makes `springtide festival` with check, apply and status.
 func NewCommand(o *cluster.Options) *cobra.Command {
-	cmd := &cobra.Command{
+	check, apply, status := *o, *o, *o
+	return usage.Group(&cobra.Command{
 		Use:     "festival check|apply|status -f PLAN.yaml",
 		Short:   "Prepare a festival: compare demand with supply, put the plan in force, follow it",
 		Example: "  springtide festival check -f double-eleven.yaml\n  springtide festival apply -f double-eleven.yaml --approve",
 		Long: "Prepare a festival: a plan lifts named services in windows, by a percentage of the forecast load or to a floor of replicas.\n\n" +
 			"check computes the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +
 			"it says approved: true.",
-		Args: usage.SubcommandOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	check, apply, status := *o, *o, *o
-	cmd.AddCommand(newFestivalCheckCommand(&check), newFestivalApplyCommand(&apply), newFestivalStatusCommand(&status))
-	return cmd
+	}, newFestivalCheckCommand(&check), newFestivalApplyCommand(&apply), newFestivalStatusCommand(&status))
 }
 
 func newFestivalApplyCommand(o *cluster.Options) *cobra.Command {

@@ -25,15 +25,11 @@ import (
 
 // NewCommand groups the verbs about a change of version.
 func NewCommand(o *cluster.Options) *cobra.Command {
-	cmd := &cobra.Command{
+	return usage.Group(&cobra.Command{
 		Use:     "upgrade",
 		Short:   "Prepare a change of version",
 		Example: "  springtide upgrade check\n  springtide upgrade check --to 1.37",
-		Args:    usage.SubcommandOnly,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newUpgradeCheckCommand(o))
-	return cmd
+	}, newUpgradeCheckCommand(o))
 }
 
 func newUpgradeCheckCommand(o *cluster.Options) *cobra.Command {

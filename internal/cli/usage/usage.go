@@ -59,8 +59,15 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// SubcommandOnly makes a verb that only has verbs below it say so.
-func SubcommandOnly(cmd *cobra.Command, args []string) error {
+// Group makes a command that only has verbs below it: called alone it prints its help, and it refuses a word that is no verb.
+func Group(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = verbOnly, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// verbOnly are the arguments of a command that only has verbs below it: none.
+func verbOnly(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		near := ""
 		if found := cmd.SuggestionsFor(args[0]); len(found) > 0 {
