@@ -11,32 +11,46 @@ import (
 // so it is longer where the window of the rate is, and until then the load that the pod took over still stands in the rates of the others.
 const youngFor = 2 * time.Minute
 
-// Share is what is taken to be carried by pods that were never measured: the total at the last look, and their part as a multiple of what is measured.
-type Share struct {
+// sharesFor is how long a look is remembered: what pods carried before that says nothing of now.
+const sharesFor = 30 * time.Minute
+
+// share is what is taken to be carried by pods that were never measured: the total at the last look, and their part
+// as a multiple of what is measured.
+type share struct {
 	total, part float64
-	at          time.Time
+	seen        time.Time // the last look, zero where there was none
 }
 
-// At is the time of the last look, zero where there was none.
-func (s Share) At() time.Time { return s.at }
+// at is the share where it still says something: one that is too old says nothing, nor one of the future, after the
+// clock was set back.
+func (s share) at(now time.Time) share {
+	if now.Sub(s.seen) > sharesFor || s.seen.After(now) {
+		return share{}
+	}
+	return s
+}
 
-// Total sums the samples of a service's pods. A ready pod that was measured once and has no fresh sample is imputed at the largest value known of any
-// pod, the bias being towards more replicas. Where fewer than half of the pods have fresh samples the total is what the old ones say, at the age of
-// the oldest, and so is fresh to no decision; with nothing old to stand on it is unknown. countUnready says whether pods that are not ready
-// count: requests reach them until they are gone, but their CPU is start-up and no load.
+// total sums the samples of a service's pods. A ready pod that was measured once and has no fresh sample is imputed
+// at the largest value known of any pod, the bias being towards more replicas. Where fewer than half of the pods
+// have fresh samples the total is what the old ones say, at the age of the oldest, and so is fresh to no decision;
+// with nothing old to stand on it is unknown. countUnready says whether pods that are not ready count: requests
+// reach them until they are gone, but their CPU is start-up and no load.
 //
 // Pods that were never measured took what they carry from the others: they carry what these lost since the last look, at most as much each as the busiest one, and their
 // part follows what is measured from then on. So a pod that is added adds no load: otherwise each replica that nothing scrapes, or that gets no requests, asks for the next.
 // Where there was no last look, they carry the most.
 //
 // window is the window of the rates: a sample is as old as that when a rate over it is still made of two.
-func Total(s *fleet.Service, samples map[fleet.Name]fleet.Known[float64], last Share, window time.Duration, now time.Time, countUnready bool) (fleet.Known[float64], Share) {
+func total(
+	s *fleet.Service, samples map[fleet.Name]fleet.Known[float64], last share, window time.Duration, now time.Time,
+	countUnready bool,
+) (fleet.Known[float64], share) {
 	var pods, missing, fresh int
 	var freshSum, oldSum, largest float64
 	var freshAt, oldAt time.Time
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		v := samples[p.Name]
+		v := credible(samples[p.Name], window, now)
 		isFresh := v.Fresh(now, MissingAfter(window)) && (p.Ready || countUnready)
 		if !isFresh && !MustReport(p, window, now) {
 			continue
@@ -60,16 +74,25 @@ func Total(s *fleet.Service, samples map[fleet.Name]fleet.Known[float64], last S
 		measured, part := freshSum+float64(pods-fresh-missing)*largest, 0.0
 		if measured > 0 {
 			part = float64(missing) * largest / measured
-			if !last.at.IsZero() {
+			if !last.seen.IsZero() {
 				part = min(part, max(last.part, last.total/measured-1))
 			}
 		}
 		sum := measured * (1 + part)
-		return finiteAt(sum, freshAt), Share{sum, part, now}
+		return finiteAt(sum, freshAt), share{sum, part, now}
 	case !oldAt.IsZero():
 		return finiteAt(freshSum+oldSum+float64(missing)*largest, oldAt), last
 	}
 	return fleet.Known[float64]{}, last
+}
+
+// credible is a sample that may be a load. A value that no load can have is unknown, and so is one that is stamped
+// further ahead than a fresh one may be old.
+func credible(v fleet.Known[float64], window time.Duration, now time.Time) fleet.Known[float64] {
+	if !v.OK || !Sound(v.Value) || v.At.Sub(now) > MissingAfter(window) {
+		return fleet.Known[float64]{}
+	}
+	return v
 }
 
 // finiteAt is a total that is a number: sums of forged samples may be none.

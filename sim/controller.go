@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/loop/memorystore"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -57,8 +58,10 @@ type controller struct {
 	plans  []fleet.Festival
 	pods   []fleet.Pod // room that snapshots are built in
 	free   map[share.Handover]time.Time
-	live   map[fleet.ServiceID]hpa.Live
-	index  map[fleet.ServiceID]int
+	live   signal.Samples
+	// liveBefore are the CPU samples of the tick before, and the room of the next ones.
+	liveBefore map[fleet.Name]fleet.Known[float64]
+	index      map[fleet.ServiceID]int
 	// read is up to when the start-ups of each service were handed out.
 	read []int
 	// epoch is the leader's; the store outlives it.

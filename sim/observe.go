@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/series"
+	"github.com/springtide/springtide/signal"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -233,61 +233,68 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 // startUpsBefore is how many start-ups history shows.
 const startUpsBefore = 20
 
-// Live implements loop.History.
-func (c *controller) Live(context.Context, []fleet.Service, time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+// Live implements loop.History. A load is one total of the service, as an ingress measures it.
+func (c *controller) Live(context.Context, []fleet.Service, time.Time) (signal.Samples, error) {
 	w := c.w
-	if c.live == nil {
-		c.live = map[fleet.ServiceID]hpa.Live{}
+	if c.live.Services == nil {
+		c.live.CPU, c.liveBefore = map[fleet.Name]fleet.Known[float64]{}, map[fleet.Name]fleet.Known[float64]{}
+		c.live.Services = map[fleet.ServiceID]signal.Service{}
 	}
 	if w.on(scenario.MetricsDown) != nil {
 		return c.live, errDown
 	}
-	at := w.now.Add(-liveAgo * tick)
+	c.live.CPU, c.liveBefore = c.liveBefore, c.live.CPU
+	clear(c.live.CPU)
 	for i := range w.services {
 		s := &w.services[i]
-		l := c.live[s.id]
-		if _, gap := w.hit(scenario.MetricsGaps, i); gap {
-			continue // what was known grows old
-		}
-		if l.CPU == nil {
-			l.CPU = map[fleet.Name]fleet.Known[fleet.MilliCPU]{}
-		}
-		clear(l.CPU)
-		each, all, ok := s.usedBy(w.tick, metricTicks, liveAgo)
-		if !ok {
-			c.live[s.id] = hpa.Live{CPU: l.CPU}
-			continue
-		}
-		shrunk := 1.0
-		if len(w.faults) > 0 {
-			shrunk = w.shrunk(i, w.tick)
-			each, all = each*shrunk, all*shrunk
-		}
-		if f, spike := w.hit(scenario.MetricsSpikes, i); spike && w.tick%perMinute == 0 {
-			each, all = each*f.Factor, all*f.Factor
-		}
-		if _, odd := w.hit(scenario.MetricsNaN, i); odd {
-			c.live[s.id] = hpa.Live{CPU: l.CPU, Load: fleet.KnownAt(math.NaN(), at), LoadSignal: portrait.CPU}
-			continue
-		}
-		used := fleet.KnownAt(fleet.FromCores(each), at)
-		starts := fleet.KnownAt(fleet.FromCores(startShare*float64(s.Cores)), at)
-		for _, id := range s.pods {
-			switch p := &w.pods[id]; {
-			case p.ready && p.readyAt < w.tick-liveAgo:
-				l.CPU[p.name] = used
-			case p.node != none:
-				l.CPU[p.name] = starts
+		if _, gap := w.hit(scenario.MetricsGaps, i); gap { // what was known grows old
+			for _, id := range s.pods {
+				if v, ok := c.liveBefore[w.pods[id].name]; ok {
+					c.live.CPU[w.pods[id].name] = v
+				}
 			}
+			continue
 		}
-		l.Load, l.LoadSignal = fleet.KnownAt(all, at), portrait.CPU
-		if s.SLO.LatencyLimit() > 0 {
-			l.Load, l.LoadSignal = fleet.KnownAt(s.last.Served*shrunk, at), portrait.Requests
-			l.Latency = fleet.KnownAt(s.last.Latency(s.SLO.LatencyQuantile()), at)
-		}
-		c.live[s.id] = l
+		c.measure(i)
 	}
 	return c.live, nil
+}
+
+// measure takes the newest samples of a service.
+func (c *controller) measure(i int) {
+	w, s := c.w, &c.w.services[i]
+	each, all, ok := s.usedBy(w.tick, metricTicks, liveAgo)
+	if !ok {
+		delete(c.live.Services, s.id)
+		return
+	}
+	shrunk := 1.0
+	if len(w.faults) > 0 {
+		shrunk = w.shrunk(i, w.tick)
+		each, all = each*shrunk, all*shrunk
+	}
+	if f, spike := w.hit(scenario.MetricsSpikes, i); spike && w.tick%perMinute == 0 {
+		each, all = each*f.Factor, all*f.Factor
+	}
+	at := w.now.Add(-liveAgo * tick)
+	if _, odd := w.hit(scenario.MetricsNaN, i); odd {
+		c.live.Services[s.id] = signal.Service{CPU: fleet.KnownAt(math.NaN(), at)}
+		return
+	}
+	for _, id := range s.pods {
+		switch p := &w.pods[id]; {
+		case p.ready && p.readyAt < w.tick-liveAgo:
+			c.live.CPU[p.name] = fleet.KnownAt(each, at)
+		case p.node != none:
+			c.live.CPU[p.name] = fleet.KnownAt(startShare*float64(s.Cores), at)
+		}
+	}
+	of := signal.Service{CPU: fleet.KnownAt(all, at)}
+	if s.SLO.LatencyLimit() > 0 {
+		of.Requests = fleet.KnownAt(s.last.Served*shrunk, at)
+		of.Latency = fleet.KnownAt(s.last.Latency(s.SLO.LatencyQuantile()), at)
+	}
+	c.live.Services[s.id] = of
 }
 
 // startShare is the part of its cores that a starting pod uses. It is no load, and a scaler that takes it for load scales on its own doing.

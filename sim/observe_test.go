@@ -88,11 +88,11 @@ func TestSamplesComeLate(t *testing.T) {
 	}
 	s.used[(int(w.tick)-1)%history], s.total[(int(w.tick)-1)%history] = 100, 1200 // the tick that has just ended
 	live, err := c.Live(t.Context(), nil, w.now)
-	if err != nil || live[s.id].Load.Value != 12 || !live[s.id].Load.At.Equal(w.now.Add(-liveAgo*tick)) {
-		t.Errorf("live load %+v, %v", live[s.id].Load, err)
+	if load := live.Services[s.id].CPU; err != nil || load.Value != 12 || !load.At.Equal(w.now.Add(-liveAgo*tick)) {
+		t.Errorf("live load %+v, %v", load, err)
 	}
-	for _, x := range live[s.id].CPU {
-		if x.Value > fleet.FromCores(startShare*float64(s.Cores)) || !x.At.Equal(w.now.Add(-liveAgo*tick)) {
+	for _, x := range live.CPU {
+		if x.Value > startShare*float64(s.Cores) || !x.At.Equal(w.now.Add(-liveAgo*tick)) {
 			t.Errorf("live CPU %+v", x)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/series"
+	"github.com/springtide/springtide/signal"
 )
 
 // The size that the loop is measured at.
@@ -35,7 +36,7 @@ const (
 // benchFleet is a large fleet from memory: ports that cost nothing, so that what is measured is the loop alone.
 type benchFleet struct {
 	s    fleet.Snapshot
-	live map[fleet.ServiceID]hpa.Live
+	live signal.Samples
 	// days holds a few different histories of requests per second, CPU and ready replicas; services take turns.
 	days [8]portrait.Batch
 	// park, when set, is called at the end of a cycle under Run.
@@ -136,16 +137,19 @@ func benchHistory(k int) portrait.Batch {
 // at brings the facts to a time: the snapshot, and fresh samples of every pod.
 func (f *benchFleet) at(now time.Time) {
 	f.s.At = now
-	f.live = make(map[fleet.ServiceID]hpa.Live, len(f.s.Services))
+	byPod := func() map[fleet.Name]fleet.Known[float64] {
+		return make(map[fleet.Name]fleet.Known[float64], len(f.s.Pods))
+	}
+	f.live = signal.Samples{CPU: byPod(), Requests: byPod(),
+		Services: make(map[fleet.ServiceID]signal.Service, len(f.s.Services))}
 	for i := range f.s.Services {
 		svc := &f.s.Services[i]
 		load := f.days[i%len(f.days)].Load.At(now)
-		l := hpa.Live{CPU: make(map[fleet.Name]fleet.Known[fleet.MilliCPU], len(svc.Pods)), Load: fleet.KnownAt(load, now), LoadSignal: portrait.Requests,
-			Latency: fleet.KnownAt(80*time.Millisecond, now)}
 		for j := range svc.Pods {
-			l.CPU[svc.Pods[j].Name] = fleet.KnownAt(fleet.FromCores(0.1+0.02*load/benchPods), now)
+			f.live.CPU[svc.Pods[j].Name] = fleet.KnownAt(0.1+0.02*load/benchPods, now)
+			f.live.Requests[svc.Pods[j].Name] = fleet.KnownAt(load/benchPods, now)
 		}
-		f.live[svc.ID] = l
+		f.live.Services[svc.ID] = signal.Service{Latency: fleet.KnownAt(80*time.Millisecond, now)}
 	}
 }
 
@@ -170,7 +174,7 @@ func (f *benchFleet) Since(_ context.Context, services []fleet.Service, from, to
 	}, nil
 }
 
-func (f *benchFleet) Live(context.Context, []fleet.Service, time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+func (f *benchFleet) Live(context.Context, []fleet.Service, time.Time) (signal.Samples, error) {
 	return f.live, nil
 }
 func (f *benchFleet) Prefetch(context.Context, []fleet.Service, time.Time) error { return nil }

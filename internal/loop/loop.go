@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/portrait/model"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/signal"
 )
 
 // Options are the paces of the loop.
@@ -106,7 +107,7 @@ type Loop struct {
 	progress map[fleet.ServiceID]*progress
 }
 
-// progress is how far the history of one service is learned. It ends with the process.
+// progress is how far the history of one service is learned, and what was seen live since. It ends with the process.
 type progress struct {
 	// read is up to when this process has read the history; zero before the first time.
 	read time.Time
@@ -118,6 +119,8 @@ type progress struct {
 	// started is up to when the portrait has learned start-ups: not as far as it was read while it is in doubt.
 	started time.Time
 	moments moments
+	// looks is what the totals of live samples remember.
+	looks signal.Looks
 }
 
 // New returns a loop that has yet to watch its first window.
@@ -232,13 +235,13 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	l.ready.see(s)
 	historyErr := l.learn(ctx, s)
 	t.lap("learn")
-	live, err := l.p.History.Live(ctx, s.Services, s.At)
+	samples, err := l.p.History.Live(ctx, s.Services, s.At)
 	historyErr = errors.Join(historyErr, err)
-	l.believe(s, live)
+	live, lacking := l.observe(s, &samples)
 	l.addSamples(live)
 	t.lap("live")
 	// The samples of the cycle to come are as of this one too, so they are read while it plans, acts and reports.
-	problems := l.queryProblems()
+	problems := l.queryProblems(lacking)
 	fetched := make(chan error, 1)
 	go func() { fetched <- l.p.History.Prefetch(ctx, s.Services, s.At) }()
 
@@ -268,13 +271,6 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("prefetch")
 	l.report(s, &plan, &receipt, t, historyErr, storeErr)
 	return receipt.Count(Done) > 0, applyErr
-}
-
-func (l *Loop) queryProblems() map[fleet.ServiceID]DataProblem {
-	if d, ok := l.p.History.(Doubtful); ok {
-		return d.QueryProblems()
-	}
-	return nil
 }
 
 // keepForNext carries into the next cycle what this one decided.

@@ -49,19 +49,6 @@ func (m moments) settled(after time.Duration) []portrait.Moment {
 	return m.kept[i:]
 }
 
-// believe takes out of the live signals what the replicas could not have served, before anything is done or learned by them.
-func (l *Loop) believe(s *fleet.Snapshot, live map[fleet.ServiceID]hpa.Live) {
-	for i := range s.Services {
-		svc := &s.Services[i]
-		now, ok := live[svc.ID]
-		if !ok {
-			continue
-		}
-		p := l.portraits[svc.ID]
-		live[svc.ID] = hpa.Believe(svc, &p, now, s.At, hpa.CoresMost(svc, s.Node))
-	}
-}
-
 // addSamples keeps the live loads until the portraits are folded to their steps, and finds where each load stands.
 func (l *Loop) addSamples(live map[fleet.ServiceID]hpa.Live) {
 	for id, now := range live {

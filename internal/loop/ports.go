@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
+	"github.com/springtide/springtide/signal"
 )
 
 // Observer reads the facts of the cluster.
@@ -42,9 +43,10 @@ type History interface {
 	// Since yields, for each service that has any, the history in (from, to]. A service without samples is not yielded. With an [UnreadError] comes what could be
 	// read; any other error means that nothing was.
 	Since(ctx context.Context, services []fleet.Service, from, to time.Time) (iter.Seq2[fleet.ServiceID, portrait.Batch], error)
-	// Live returns the newest samples of every service from the index that was prefetched, each with the time it was taken. An error
-	// means that the source could not be asked; what is still known comes with it, aged.
-	Live(ctx context.Context, services []fleet.Service, now time.Time) (map[fleet.ServiceID]hpa.Live, error)
+	// Live returns the newest samples of the services' pods that were prefetched, raw, each with the time it was taken:
+	// the loop adds them up. An error means that the source could not be asked; what is still known comes with it,
+	// aged. Samples hold until the next Prefetch at least.
+	Live(ctx context.Context, services []fleet.Service, now time.Time) (signal.Samples, error)
 	// Prefetch refreshes the index for the cycle to come.
 	Prefetch(ctx context.Context, services []fleet.Service, now time.Time) error
 }

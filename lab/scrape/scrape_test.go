@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/lab/scrape"
 	"github.com/springtide/springtide/lab/traces"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 	"github.com/springtide/springtide/store/promql"
 )
 
@@ -30,6 +31,7 @@ type town struct {
 	refs     [][]model.PodRef
 	queues   []measure.Queue
 	history  *promql.History
+	looks    []signal.Looks // of each service
 }
 
 // fewPods bounds the pods of a service: the demo has a thousand, and what is asked here is asked of each.
@@ -73,6 +75,7 @@ func newTown(t testing.TB, services, podsEach int, o scrape.Options) *town {
 		svc.Desired = fleet.KnownAt(int32(len(svc.Pods)), w.now)
 		w.services = append(w.services, svc)
 	}
+	w.looks = make([]signal.Looks, len(w.services))
 	url, err := w.prom.Serve("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -119,14 +122,14 @@ func (w *town) stale() []string {
 	if err := w.history.Prefetch(w.t.Context(), w.services, w.now); err != nil {
 		w.t.Fatal(err)
 	}
-	live, err := w.history.Live(w.t.Context(), w.services, w.now)
+	samples, err := w.history.Live(w.t.Context(), w.services, w.now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	var out []string
 	for i := range w.services {
 		s := &w.services[i]
-		l := live[s.ID]
+		l := hpa.Observe(s, &samples, &w.looks[i], w.now)
 		p := portrait.Portrait{Service: s.ID, Signal: l.LoadSignal}
 		tg := hpa.Ask(s, p, forecast.Tide{}, l, w.now, hpa.Options{}).Within(hpa.Bounds{})
 		if missing := tg.LiveMissing(); len(missing) > 0 {

@@ -53,7 +53,7 @@ func TestOneOfSeveralClusters(t *testing.T) {
 		if err := h.Prefetch(t.Context(), services, now); err != nil {
 			t.Fatal(err)
 		}
-		live, err := h.Live(t.Context(), services, now)
+		live, err := observed(h, services, now)
 		if err != nil {
 			t.Fatal(err)
 		}

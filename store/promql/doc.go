@@ -14,5 +14,6 @@
 //
 // A sample carries the time at which it was scraped, not the time at which it was asked for. A missing value stays
 // missing: history has NaN where nothing was measured, and [History.Live] keeps the last sample with its old time
-// rather than dropping to zero.
+// rather than dropping to zero. Samples are handed out raw, by pod: package signal judges their ages and adds them
+// up, called by the loop.
 package promql

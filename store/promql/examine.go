@@ -366,14 +366,14 @@ func (x *examination) services(services []fleet.Service) {
 	var noCPU, noLatency []string
 	measured := 0
 	for i := range services {
-		s, l := &services[i], live[services[i].ID]
+		s, l := &services[i], live.Services[services[i].ID]
 		due, have := 0, 0
 		for j := range s.Pods {
-			if !signal.MustReport(&s.Pods[j], l.Window, x.now) {
+			if !signal.MustReport(&s.Pods[j], l.CPUWindow, x.now) {
 				continue
 			}
 			due++
-			if l.CPU[s.Pods[j].Name].OK {
+			if live.CPU[s.Pods[j].Name].OK {
 				have++
 			}
 		}

@@ -57,7 +57,7 @@ func TestSeriesOfOnePod(t *testing.T) {
 		}
 		took := time.Since(began)
 		runtime.ReadMemStats(&after)
-		live, err := h.Live(t.Context(), services, now)
+		live, err := observed(h, services, now)
 		if err != nil || !live["shop/stock-0"].Load.OK || live["shop/stock-0"].Load.Value < 9.9 || live["shop/stock-0"].Load.Value > 10.1 {
 			t.Errorf("the neighbour has the load %+v, %v", live["shop/stock-0"].Load, err)
 		}
@@ -101,7 +101,7 @@ func TestHeavyNamespaceIsAskedAlone(t *testing.T) {
 				if err := h.Prefetch(t.Context(), services, now); err != nil {
 					t.Fatalf("the source is called broken: %v", err)
 				}
-				live, err := h.Live(t.Context(), services, now)
+				live, err := observed(h, services, now)
 				if err != nil {
 					t.Fatal(err)
 				}

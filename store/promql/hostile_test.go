@@ -142,7 +142,7 @@ func TestRefusedNamespace(t *testing.T) {
 			if err := h.Prefetch(t.Context(), services, now); err != nil {
 				t.Fatalf("the source is called broken: %v", err)
 			}
-			live, err := h.Live(t.Context(), services, now)
+			live, err := observed(h, services, now)
 			if err != nil {
 				t.Fatal(err)
 			}

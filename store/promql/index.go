@@ -1,6 +1,7 @@
 package promql
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -8,9 +9,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/internal/loop"
-	"github.com/springtide/springtide/portrait"
-	"github.com/springtide/springtide/signal"
 )
 
 // workload names what a recorded series is of.
@@ -37,12 +35,6 @@ func namespacesOf(services []fleet.Service) []string {
 	return slices.Compact(names)
 }
 
-// shareKey names a total: of a service's requests, or of its CPU.
-type shareKey struct {
-	service fleet.ServiceID
-	signal  portrait.Signal
-}
-
 // sample is a value with the time it was scraped at.
 type sample = fleet.Known[float64]
 
@@ -61,42 +53,54 @@ type metricKey struct {
 // three minutes" is worth more to a decision than "unknown".
 type index struct {
 	filled   bool
-	cpu      map[fleet.Name]sample // cores
-	load     map[fleet.Name]sample // requests per second
+	cpu      byPod[sample]         // cores
+	load     byPod[sample]         // requests per second
 	latency  map[latencyKey]sample // seconds
 	tenant   map[metricKey]sample
 	problems map[metricKey]problem
-	// causes say why live samples of a service's own pods are missing.
-	causes map[fleet.ServiceID]loop.DataProblem
-	// strange are pods with a sample that is no number that a load can have, and what it was.
-	strange map[fleet.Name]model.SampleValue
-	// shares are what pods that were never measured are taken to carry, by service and signal.
-	shares map[shareKey]signal.Share
+	// unsound are pods with a sample that is no number that a load can have, and what it was.
+	unsound byPod[float64]
 	// refused are the services for which the last questions got no answer, though others did.
 	refused map[fleet.ServiceID]error
+}
+
+// byPod are values by pod. They are handed out as they are and copied before the next change: that is once a cycle,
+// while the cycle plans.
+type byPod[V any] struct {
+	values map[fleet.Name]V
+	out    bool // the map was handed out
+}
+
+// handOut gives the values to readers.
+func (b *byPod[V]) handOut() map[fleet.Name]V {
+	b.out = true
+	return b.values
+}
+
+// own gives the values to be changed.
+func (b *byPod[V]) own() map[fleet.Name]V {
+	if b.out {
+		b.values, b.out = maps.Clone(b.values), false
+	}
+	if b.values == nil {
+		b.values = map[fleet.Name]V{}
+	}
+	return b.values
 }
 
 // forgetAfter is when a sample that was not renewed leaves the index. Nothing that decides looks back further.
 const forgetAfter = 30 * time.Minute
 
 func newIndex() *index {
-	return &index{
-		cpu: map[fleet.Name]sample{}, load: map[fleet.Name]sample{}, latency: map[latencyKey]sample{},
-		tenant: map[metricKey]sample{}, problems: map[metricKey]problem{}, causes: map[fleet.ServiceID]loop.DataProblem{}, strange: map[fleet.Name]model.SampleValue{}, shares: map[shareKey]signal.Share{},
-	}
+	return &index{latency: map[latencyKey]sample{}, tenant: map[metricKey]sample{}, problems: map[metricKey]problem{}}
 }
 
 // forget drops what is too old, and, after the clock was set back, what lies in the future.
 func (x *index) forget(now time.Time) {
-	forgetOld(x.cpu, now)
-	forgetOld(x.load, now)
+	forgetOld(x.cpu.own(), now)
+	forgetOld(x.load.own(), now)
 	forgetOld(x.latency, now)
 	forgetOld(x.tenant, now)
-	for k, s := range x.shares {
-		if now.Sub(s.At()) > forgetAfter || s.At().After(now) {
-			delete(x.shares, k)
-		}
-	}
 }
 
 func forgetOld[K comparable](m map[K]sample, now time.Time) {
@@ -109,22 +113,23 @@ func forgetOld[K comparable](m map[K]sample, now time.Time) {
 
 // put stores by pod what two queries told: the values, and when their series were scraped. A value without a time is left out: its age
 // would be a guess.
-func (x *index) put(into map[fleet.Name]sample, values, scraped model.Vector) {
+func (x *index) put(into *byPod[sample], values, scraped model.Vector) {
 	at := make(map[fleet.Name]time.Time, len(scraped))
 	for _, s := range scraped {
 		if f, ok := finite(s.Value); ok {
 			at[podOf(s.Metric)] = fromSeconds(f)
 		}
 	}
+	samples := into.own()
 	for _, s := range values {
 		pod := podOf(s.Metric)
 		f, ok := finite(s.Value)
 		t, scraped := at[pod]
 		switch {
 		case !ok || f < 0:
-			x.strange[pod] = s.Value
+			x.unsound.own()[pod] = float64(s.Value)
 		case scraped && pod.Name != "":
-			into[pod] = fleet.KnownAt(f, t)
+			samples[pod] = fleet.KnownAt(f, t)
 		}
 	}
 }

@@ -11,9 +11,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
-	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -27,7 +25,7 @@ func (h *History) Prefetch(ctx context.Context, services []fleet.Service, now ti
 	defer h.prefetching.Unlock()
 	h.meter.turn()
 	h.mu.Lock()
-	clear(h.index.strange)
+	h.index.unsound = byPod[float64]{}
 	h.mu.Unlock()
 	err := h.prefetch(ctx, services, now)
 	h.mu.Lock()
@@ -55,12 +53,12 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 	jobs := []func(*refusals) error{
 		func(r *refusals) error {
 			return each(r, func(g group, sc scope) podSignal {
-				return podSignal{"CPU by pod", cpuByPod(sc, g.cpu), sampledByPod(cpuCounter(sc), g.cpu), h.index.cpu}
+				return podSignal{"CPU by pod", cpuByPod(sc, g.cpu), sampledByPod(cpuCounter(sc), g.cpu), &h.index.cpu}
 			})
 		},
 		func(r *refusals) error {
 			return each(r, func(g group, sc scope) podSignal {
-				return podSignal{"load by pod", loadByPod(sc, g.load), sampledByPod(loadCounter(sc), g.load), h.index.load}
+				return podSignal{"load by pod", loadByPod(sc, g.load), sampledByPod(loadCounter(sc), g.load), &h.index.load}
 			})
 		},
 		func(r *refusals) error { return h.prefetchLatency(ctx, r, services, now) },
@@ -89,7 +87,7 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 // podSignal is one signal that is read by pod: its rate, the times of the samples behind it, and where it is kept.
 type podSignal struct {
 	what, expr, sampled string
-	into                map[fleet.Name]sample
+	into                *byPod[sample]
 }
 
 // prefetchPods reads one signal by pod, and when it was scraped.
@@ -190,16 +188,15 @@ func (h *History) latencyWindow() time.Duration {
 	return max(ruleWindow, window(load))
 }
 
-// Live implements the loop's History. Every service is in the answer, with what is known of it.
-func (h *History) Live(_ context.Context, services []fleet.Service, now time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+// Live implements the loop's History: the samples as they were read. Every service is in the answer, with what is
+// known of it.
+func (h *History) Live(_ context.Context, services []fleet.Service, now time.Time) (signal.Samples, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := make(map[fleet.ServiceID]hpa.Live, len(services))
-	clear(h.index.causes)
+	out := signal.Samples{Requests: h.index.load.handOut(), CPU: h.index.cpu.handOut(), Unsound: h.index.unsound.handOut(),
+		Services: make(map[fleet.ServiceID]signal.Service, len(services))}
 	for i := range services {
-		l := h.index.live(&services[i], h.cadence, now)
-		out[services[i].ID] = l
-		h.index.causes[services[i].ID] = h.index.cause(&services[i], &l, now)
+		out.Services[services[i].ID] = h.index.service(&services[i], h.cadence)
 	}
 	switch {
 	case h.lastErr != nil:
@@ -210,62 +207,22 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 	return out, nil
 }
 
-// live assembles what the index knows of one service.
-func (x *index) live(s *fleet.Service, every cadence, now time.Time) hpa.Live {
-	cpuWindow, loadWindow := window(every.cpu.of(s.Target.Namespace)), window(every.load.of(s.Target.Namespace))
-	l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Signals: map[string]fleet.Known[float64]{}}
-	for i := range s.Pods {
-		if v, ok := x.cpu[s.Pods[i].Name]; ok {
-			l.CPU[s.Pods[i].Name] = fleet.KnownAt(fleet.FromCores(v.Value), v.At)
-		}
-	}
-	requests := x.total(s, portrait.Requests, loadWindow, now)
-	l.Load, l.LoadSignal, l.Window = requests, portrait.Requests, max(cpuWindow, loadWindow)
-	if !requests.OK {
-		l.Load, l.LoadSignal = x.total(s, portrait.CPU, cpuWindow, now), portrait.CPU
-		l.Window = cpuWindow
-	}
+// service is what the index knows of one service and not of its pods.
+func (x *index) service(s *fleet.Service, every cadence) signal.Service {
+	namespace := s.Target.Namespace
+	out := signal.Service{CPUWindow: window(every.cpu.of(namespace)), RequestsWindow: window(every.load.of(namespace))}
 	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.LatencyQuantile()}]; ok {
-		l.Latency = fleet.KnownAt(time.Duration(math.Round(v.Value*float64(time.Second))), v.At)
+		out.Latency = fleet.KnownAt(time.Duration(math.Round(v.Value*float64(time.Second))), v.At)
 	}
 	for _, m := range s.Metrics {
-		switch m.Type {
-		case fleet.MetricRequests:
-			l.Signals[m.Name] = requests
-		case fleet.MetricQuery:
-			if v, ok := x.tenant[metricKey{s.ID, m.Name, m.Query}]; ok {
-				l.Signals[m.Name] = v
-			}
+		v, ok := x.tenant[metricKey{s.ID, m.Name, m.Query}]
+		if m.Type != fleet.MetricQuery || !ok {
+			continue
 		}
+		if out.Queries == nil {
+			out.Queries = map[string]fleet.Known[float64]{}
+		}
+		out.Queries[m.Name] = v
 	}
-	return l
-}
-
-// total is the load of a service in one signal, and remembers it for the next look.
-func (x *index) total(s *fleet.Service, of portrait.Signal, window time.Duration, now time.Time) fleet.Known[float64] {
-	samples, countUnready := x.load, true
-	if of == portrait.CPU {
-		samples, countUnready = x.cpu, false
-	}
-	key := shareKey{s.ID, of}
-	out, next := signal.Total(s, samples, x.shares[key], window, now, countUnready)
-	x.shares[key] = next
 	return out
-}
-
-// cause is why the load of a service is missing; none where it is fresh, or no pod ought to be measured.
-func (x *index) cause(s *fleet.Service, l *hpa.Live, now time.Time) loop.DataProblem {
-	if l.Load.Fresh(now, signal.MissingAfter(l.Window)) || !slices.ContainsFunc(s.Pods, func(p fleet.Pod) bool { return signal.MustReport(&p, l.Window, now) }) {
-		return loop.DataProblem{}
-	}
-	for i := range s.Pods {
-		if v, ok := x.strange[s.Pods[i].Name]; ok {
-			return loop.DataProblem{Cause: loop.CauseNotFinite, Message: fmt.Sprintf("the rate of pod %s is %v, which no load is; to fix: correct the exporter, or drop its series", s.Pods[i].Name.Name, v)}
-		}
-	}
-	if l.Load.OK {
-		return loop.DataProblem{Cause: loop.CauseSamplesTooOld, Message: "the newest samples of its pods are of " + l.Load.At.UTC().Format("15:04:05 UTC") +
-			"; to fix: look whether the kubelets of their machines, and the pods, are still scraped"}
-	}
-	return loop.DataProblem{Cause: loop.CauseNoSeries, Message: "the source has no series of CPU or requests of most of its pods; to fix: springtide doctor --prometheus URL says what the source lacks"}
 }

@@ -2,7 +2,7 @@ package promql
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -52,7 +52,7 @@ func TestLive(t *testing.T) {
 			if err := h.Prefetch(t.Context(), services, now); err != nil {
 				t.Fatal(err)
 			}
-			got, err := h.Live(t.Context(), services, now)
+			got, err := observed(h, services, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestQuantilesTakeTurns(t *testing.T) {
 		if err := h.Prefetch(t.Context(), services, now); err != nil {
 			t.Fatal(err)
 		}
-		live, err := h.Live(t.Context(), services, now)
+		live, err := observed(h, services, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestSourceDown(t *testing.T) {
 		if n := len(p.asked()); i > 0 && n > 2 { // the client falls back from POST to GET once
 			t.Errorf("%d queries to a source that is known to be down", n)
 		}
-		live, err := h.Live(t.Context(), services, now)
+		live, err := observed(h, services, now)
 		if err == nil {
 			t.Error("Live says nothing of the dead source")
 		}
@@ -189,7 +189,7 @@ func TestSourceDown(t *testing.T) {
 	}
 	later := first.Add(forgetAfter + time.Minute)
 	_ = h.Prefetch(t.Context(), services, later)
-	live, _ := h.Live(t.Context(), services, later)
+	live, _ := observed(h, services, later)
 	if l := live["shop/cart"]; l.Load.OK || len(l.CPU) != 0 {
 		t.Errorf("samples are kept for ever: %+v", l)
 	}
@@ -197,7 +197,7 @@ func TestSourceDown(t *testing.T) {
 	if err := h.Prefetch(t.Context(), services, later); err != nil {
 		t.Fatal(err)
 	}
-	live, err := h.Live(t.Context(), services, later)
+	live, err := observed(h, services, later)
 	if l := live["shop/cart"]; err != nil || !l.Load.Fresh(later, time.Minute) {
 		t.Errorf("after the source came back: %+v, %v", l, err)
 	}
@@ -230,7 +230,7 @@ func TestIntervals(t *testing.T) {
 			if err := h.Prefetch(t.Context(), services, at(tc.at)); err != nil {
 				t.Fatal(err)
 			}
-			live, err := h.Live(t.Context(), services, at(tc.at))
+			live, err := observed(h, services, at(tc.at))
 			if got := live["shop/cart"].Window; err != nil || got != tc.want {
 				t.Errorf("window %v, %v; want %v", got, err, tc.want)
 			}
@@ -263,7 +263,7 @@ func TestIntervalsOfTeams(t *testing.T) {
 	if err := h.Prefetch(t.Context(), services, now); err != nil {
 		t.Fatal(err)
 	}
-	live, err := h.Live(t.Context(), services, now)
+	live, err := observed(h, services, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ load 15s
 		if err := h.Prefetch(t.Context(), []fleet.Service{s}, now); err != nil {
 			t.Fatal(err)
 		}
-		live, err := h.Live(t.Context(), []fleet.Service{s}, now)
+		live, err := observed(h, []fleet.Service{s}, now)
 		got := live["shop/cart"].CPU[s.Pods[0].Name]
 		if err != nil || !got.At.Equal(at(20*time.Minute+want)) || got.Value > 2100 {
 			t.Errorf("%v after the restart: %+v, %v; want the sample of %v after it, of at most 2.1 cores", after, got, err, want)
@@ -331,7 +331,7 @@ load 15s
 		if err := h.Prefetch(t.Context(), []fleet.Service{s}, now); err != nil {
 			t.Fatal(err)
 		}
-		live, err := h.Live(t.Context(), []fleet.Service{s}, now)
+		live, err := observed(h, []fleet.Service{s}, now)
 		l := live["shop/cart"]
 		got := l.CPU[s.Pods[0].Name]
 		if err != nil || !got.OK || !got.At.Equal(now) {
@@ -360,7 +360,7 @@ load 15s
 
 func TestLiveBeforePrefetch(t *testing.T) {
 	h := newProm(t, shop, 1e6).history(Options{})
-	live, err := h.Live(t.Context(), []fleet.Service{cart()}, at(0))
+	live, err := observed(h, []fleet.Service{cart()}, at(0))
 	if err == nil || live["shop/cart"].Load.OK {
 		t.Errorf("got %+v, %v; want nothing known and an error", live, err)
 	}
@@ -380,56 +380,92 @@ func TestPartialAnswer(t *testing.T) {
 	}
 }
 
-// TestImputedLoadDoesNotFollowItselfUp: replicas that were added and are never measured, as nothing scrapes them or nothing reaches them, do not ask for more replicas. Where they
-// take their part of the load, it is seen whole, and it follows what is measured. A service is sized for 90 requests a second each, ten times, at the load it shows.
-func TestImputedLoadDoesNotFollowItselfUp(t *testing.T) {
-	const each = 90.0
-	for _, c := range []struct {
-		name string
-		// real is the load of a look; takes says whether pods that are not measured carry their part of it; once are pods of the first eight that fall silent after the first look.
-		real  func(look int) float64
-		takes bool
-		once  int
-		want  func(look int) (least, most float64)
+// TestRawSamples: what is handed out is what was scraped, and the total is made of it afterwards: of a pod without a
+// sample, one whose samples ended, one that became ready just now, and series that a pair of scrapers brings twice.
+func TestRawSamples(t *testing.T) {
+	series := func(pod, labels, values string) string {
+		return fmt.Sprintf("  http_server_request_duration_seconds_count{namespace=\"shop\", pod=\"cart-7d-%s\"%s} %s\n",
+			pod, labels, values)
+	}
+	const each100, each50, ended = "0+1500x120", "0+750x120", "0+900x60" // 100 and 50 a second until 30:00, 60 until 15:00
+	old, now := at(15*time.Minute), at(21*time.Minute)
+	known := func(v float64, at time.Time) fleet.Known[float64] { return fleet.KnownAt(v, at) }
+	for name, c := range map[string]struct {
+		script string
+		young  bool // the third pod is ready since half a minute
+		raw    map[string]fleet.Known[float64]
+		want   fleet.Known[float64]
 	}{
-		{"nothing reaches new pods", func(int) float64 { return 800 }, false, 0, func(int) (float64, float64) { return 800, 800 }},
-		{"nothing scrapes new pods", func(int) float64 { return 800 }, true, 0, func(int) (float64, float64) { return 799, 801 }},
-		{"nothing scrapes new pods, and the load doubles at the sixth look", func(i int) float64 { return 600 + 600*float64(i/6) }, true, 0,
-			func(i int) (float64, float64) { return 599 + 600*float64(i/6), 601 + 600*float64(i/6) }},
-		{"the load halves at the sixth look", func(i int) float64 { return 1000 - 500*float64(i/6) }, false, 0, func(i int) (float64, float64) { return 999 - 500*float64(i/6), 1001 }},
-		{"a pod that was measured falls silent", func(int) float64 { return 800 }, false, 1, func(int) (float64, float64) { return 799, 801 }},
+		"all measured": {series("a", "", each100) + series("b", "", each50) + series("c", "", each50), false,
+			map[string]fleet.Known[float64]{"a": known(100, now), "b": known(50, now), "c": known(50, now)}, known(200, now)},
+		"one without a sample": {series("a", "", each100) + series("b", "", each50), false,
+			map[string]fleet.Known[float64]{"a": known(100, now), "b": known(50, now)}, known(250, now)},
+		"one stale": {series("a", "", each100) + series("b", "", each50) + series("c", "", ended), false,
+			map[string]fleet.Known[float64]{"a": known(100, now), "b": known(50, now), "c": known(60, old)}, known(250, now)},
+		"one young": {series("a", "", each100) + series("b", "", each50), true,
+			map[string]fleet.Known[float64]{"a": known(100, now), "b": known(50, now)}, known(150, now)},
+		"a pair of scrapers": {series("a", `, prometheus_replica="0"`, each100) +
+			series("a", `, prometheus_replica="1"`, each100) + series("b", "", each50), true,
+			map[string]fleet.Known[float64]{"a": known(100, now), "b": known(50, now)}, known(150, now)},
+		"most stale": {series("a", "", each100) + series("b", "", ended) + series("c", "", ended), false,
+			map[string]fleet.Known[float64]{"a": known(100, now), "b": known(60, old), "c": known(60, old)}, known(220, old)},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			x, now := newIndex(), at(time.Hour)
-			s := fleet.Service{ID: "shop/cart"}
-			grow := func(n int) {
-				for i := len(s.Pods); i < n; i++ {
-					s.Pods = append(s.Pods, fleet.Pod{Name: fleet.Name{Namespace: "shop", Name: fmt.Sprint(i)}, Ready: true, ReadySince: fleet.KnownAt(at(0), at(0))})
+		t.Run(name, func(t *testing.T) {
+			h := newProm(t, "load 15s\n"+c.script, 1e6).history(Options{ScrapeInterval: 15 * time.Second})
+			s := cart()
+			s.Pods[2].Ready, s.Pods[2].ReadySince = true, fleet.KnownAt(at(0), at(0))
+			if c.young {
+				s.Pods[2].ReadySince = fleet.KnownAt(now.Add(-30*time.Second), now)
+			}
+			s.Metrics = s.Metrics[:1]
+			services := []fleet.Service{s}
+			for _, at := range []time.Time{old, now} {
+				if err := h.Prefetch(t.Context(), services, at); err != nil {
+					t.Fatal(err)
 				}
 			}
-			grow(8)
-			for look := range 12 {
-				now = now.Add(15 * time.Second)
-				carry := 8.0
-				if c.takes {
-					carry = float64(len(s.Pods))
-				}
-				for i := range 8 {
-					if i < c.once && look > 0 {
-						continue
-					}
-					x.load[s.Pods[i].Name] = fleet.KnownAt(c.real(look)/carry, now)
-				}
-				got := x.total(&s, portrait.Requests, minWindow, now)
-				if least, most := c.want(look); !got.OK || got.Value < least || got.Value > most {
-					t.Errorf("look %d, %d pods: %+v, want %v to %v", look, len(s.Pods), got, least, most)
-				}
-				grow(int(math.Ceil(got.Value / each)))
+			samples, err := h.Live(t.Context(), services, now)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if n := len(s.Pods); n > 14 {
-				t.Errorf("%d replicas", n)
+			raw := map[string]fleet.Known[float64]{}
+			for pod, v := range samples.Requests {
+				raw[strings.TrimPrefix(pod.Name, "cart-7d-")] = v
+			}
+			if d := cmp.Diff(c.raw, raw, approx); d != "" {
+				t.Errorf("samples -want +got:\n%s", d)
+			}
+			live, err := observed(h, services, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := live["shop/cart"]
+			if !cmp.Equal(l.Load, c.want, approx) || l.LoadSignal != portrait.Requests || l.Signals["rps"] != l.Load {
+				t.Errorf("load %+v in %s, metric %+v; want %+v", l.Load, l.LoadSignal, l.Signals["rps"], c.want)
 			}
 		})
+	}
+}
+
+// TestSamplesHoldWhileTheNextAreRead: what was handed out is not changed by the next reading.
+func TestSamplesHoldWhileTheNextAreRead(t *testing.T) {
+	h := newProm(t, shop, 1e6).history(Options{})
+	services, first := []fleet.Service{cart()}, at(12*time.Minute)
+	if err := h.Prefetch(t.Context(), services, first); err != nil {
+		t.Fatal(err)
+	}
+	samples, err := h.Live(t.Context(), services, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := maps.Clone(samples.CPU)
+	for _, now := range []time.Time{first.Add(time.Minute), first.Add(2 * forgetAfter)} {
+		if err := h.Prefetch(t.Context(), services, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(before, samples.CPU); len(before) == 0 || d != "" {
+		t.Errorf("-before +after:\n%s", d)
 	}
 }
 
@@ -456,15 +492,11 @@ func TestCauses(t *testing.T) {
 			s := cart()
 			s.Pods, s.Metrics = s.Pods[:1], nil
 			services := []fleet.Service{s}
-			for _, now := range []time.Time{at(c.at - 6*time.Minute), at(c.at)} {
-				if err := h.Prefetch(t.Context(), services, now); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := h.Live(t.Context(), services, now); err != nil {
-					t.Fatal(err)
-				}
+			turn := newTurns(h, services)
+			for _, now := range []time.Time{at(c.at - 6*time.Minute), at(c.at), at(c.at)} { // a cycle reads for the next one
+				turn.cycle(t, now)
 			}
-			if got := h.QueryProblems()["shop/cart"]; got.Cause != c.cause || !strings.Contains(got.Message, c.says) {
+			if got := turn.report.QueryProblems["shop/cart"]; got.Cause != c.cause || !strings.Contains(got.Message, c.says) {
 				t.Errorf("%+v: want %s, %q", got, c.cause, c.says)
 			}
 		})

@@ -22,6 +22,13 @@ import (
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/util/teststorage"
 	webapi "github.com/prometheus/prometheus/web/api/v1"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/memorystore"
+	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/signal"
 )
 
 // rulesFile is the file that users install.
@@ -159,3 +166,55 @@ func (p *prom) evaluate(query string, at time.Time) map[string]float64 {
 var approx = cmp.Comparer(func(a, b float64) bool {
 	return a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-6*max(math.Abs(a), math.Abs(b))
 })
+
+// observed is what a cycle makes of the samples that were prefetched, at the first look.
+func observed(h *History, services []fleet.Service, now time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+	samples, err := h.Live(context.Background(), services, now)
+	out := map[fleet.ServiceID]hpa.Live{}
+	for i := range services {
+		out[services[i].ID] = hpa.Observe(&services[i], &samples, &signal.Looks{}, now)
+	}
+	return out, err
+}
+
+// turns are cycles of the real loop on a source. Nothing is written, and the last report is kept.
+type turns struct {
+	memorystore.Store
+	loop     *loop.Loop
+	services []fleet.Service
+	now      time.Time
+	report   *loop.Report
+}
+
+func newTurns(h *History, services []fleet.Service) *turns {
+	x := &turns{services: services}
+	ports := loop.Ports{Observer: x, History: h, Actuator: x, Reporter: x, Journal: x, Memory: x, Clock: x}
+	x.loop = loop.New(ports, loop.DefaultOptions())
+	return x
+}
+
+func (x *turns) cycle(t *testing.T, now time.Time) {
+	t.Helper()
+	x.now = now
+	if _, err := x.loop.Cycle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (x *turns) Snapshot(context.Context) (*fleet.Snapshot, error) {
+	return &fleet.Snapshot{At: x.now, Services: x.services}, nil
+}
+
+func (x *turns) Apply(context.Context, *planner.Plan) (loop.Receipt, error) {
+	return loop.Receipt{}, nil
+}
+
+func (x *turns) Report(_ context.Context, r *loop.Report) error {
+	x.report = r
+	return nil
+}
+
+func (x *turns) Append(context.Context, *loop.Record) error  { return nil }
+func (x *turns) Now() time.Time                              { return x.now }
+func (x *turns) At(t time.Time) time.Time                    { return t }
+func (x *turns) Park(context.Context, time.Time, bool) error { return nil }

@@ -75,16 +75,11 @@ func (h *History) Stats() Stats {
 const refusedText = "the metrics source cannot answer for this namespace, though it answers for others; to fix: look for an exporter here with too many series; " +
 	"the controller's log has the error"
 
-// QueryProblems implements loop.Doubtful: why the source cannot answer for a service at all while it answers for others, or has no live samples of it, and why the
-// service's own queries yield no value. The first cause is the reason; the message names all.
+// QueryProblems implements loop.Doubtful: why the source cannot answer for a service at all while it answers for
+// others, and why the service's own queries yield no value. The first cause is the reason; the message names all.
 func (h *History) QueryProblems() map[fleet.ServiceID]loop.DataProblem {
 	out := map[fleet.ServiceID]loop.DataProblem{}
 	h.mu.Lock()
-	for id, p := range h.index.causes {
-		if p.Cause != "" {
-			out[id] = p
-		}
-	}
 	for id := range h.index.refused {
 		out[id] = loop.DataProblem{Cause: loop.CauseNamespaceRefused, Message: refusedText} // tenants read it: addresses and errors of the source are the operators'
 	}

@@ -45,7 +45,7 @@ func TestTenantProblems(t *testing.T) {
 	if err := h.Prefetch(t.Context(), services, now); err != nil {
 		t.Fatal(err)
 	}
-	live, err := h.Live(t.Context(), services, now)
+	live, err := observed(h, services, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTenantProblems(t *testing.T) {
 	}
 	// An edited query takes its problem and its sample along.
 	services[0] = tenant("shop/cart", "sum(requests_in_queue) + 1")
-	if live, _ := h.Live(t.Context(), services, now); live["shop/cart"].Signals["a"].OK {
+	if live, _ := observed(h, services, now); live["shop/cart"].Signals["a"].OK {
 		t.Error("a sample of the former query answers for the new one")
 	}
 	if err := h.Prefetch(t.Context(), services, now); err != nil {
@@ -103,7 +103,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 		if n := h.Stats().Cycle.TenantQueries; n != 3 {
 			t.Errorf("cycle %d: %d queries of tenants, want 3", i, n)
 		}
-		live, err := h.Live(t.Context(), services, now)
+		live, err := observed(h, services, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ load 30s
 		if err := h.Prefetch(t.Context(), services, now); err != nil {
 			t.Fatal(err)
 		}
-		live, err := h.Live(t.Context(), services, now)
+		live, err := observed(h, services, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestOneTenantsQueryIsNoOutage(t *testing.T) {
 	if err := h.Prefetch(t.Context(), services, now); err != nil {
 		t.Fatalf("one query took the source down for all: %v", err)
 	}
-	live, err := h.Live(t.Context(), services, now)
+	live, err := observed(h, services, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Group makes a command that only has verbs below it: called alone it prints its help, and it refuses a word that is no verb.
+// Group makes a command that only has verbs below it: called alone it prints its help, and it refuses a word that is
+// no verb.
 func Group(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	cmd.Args, cmd.RunE = verbOnly, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(verbs...)

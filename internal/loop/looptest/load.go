@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/series"
+	"github.com/springtide/springtide/signal"
 )
 
 const (
@@ -90,7 +90,7 @@ func (w *World) Since(_ context.Context, services []fleet.Service, from, to time
 }
 
 // Live implements loop.History: what Prefetch read last, ageing while it cannot read.
-func (w *World) Live(context.Context, []fleet.Service, time.Time) (map[fleet.ServiceID]hpa.Live, error) {
+func (w *World) Live(context.Context, []fleet.Service, time.Time) (signal.Samples, error) {
 	return w.live, w.HistoryErr
 }
 
@@ -99,43 +99,42 @@ func (w *World) Prefetch(_ context.Context, services []fleet.Service, now time.T
 	if w.HistoryErr != nil {
 		return w.HistoryErr
 	}
-	w.live = map[fleet.ServiceID]hpa.Live{}
+	w.live = signal.Samples{CPU: map[fleet.Name]fleet.Known[float64]{}, Services: map[fleet.ServiceID]signal.Service{}}
 	for i := range services {
 		load := w.Truth(services[i].ID, now)
 		if math.IsNaN(load) {
 			continue
 		}
-		l := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, LoadSignal: portrait.CPU}
+		var of signal.Service
 		if w.o.Requests > 0 {
-			l.LoadSignal = portrait.Requests
-			l.Load = w.sample(now, portrait.Requests, load*w.o.Requests)
+			of.Requests = w.sample(now, portrait.Requests, load*w.o.Requests)
 		} else {
-			l.Load = w.sample(now, portrait.CPU, load)
+			of.CPU = w.sample(now, portrait.CPU, load)
 		}
 		for j := range services[i].Pods {
 			p := &services[i].Pods[j]
 			if each := w.sample(now, portrait.CPU, load/float64(services[i].Ready())); p.Ready && each.OK && !math.IsNaN(each.Value) {
-				l.CPU[p.Name] = fleet.KnownAt(fleet.FromCores(each.Value), now)
+				w.live.CPU[p.Name] = fleet.KnownAt(each.Value, now)
 			}
 		}
-		w.live[services[i].ID] = l
+		w.live.Services[services[i].ID] = of
 	}
 	return nil
 }
 
 // answer is what the source says of a value, NaN where it does not answer.
-func (w *World) answer(at time.Time, signal portrait.Signal, value float64) float64 {
-	if k := w.sample(at, signal, value); k.OK {
+func (w *World) answer(at time.Time, of portrait.Signal, value float64) float64 {
+	if k := w.sample(at, of, value); k.OK {
 		return k.Value
 	}
 	return math.NaN()
 }
 
 // sample is what the source says of a value.
-func (w *World) sample(at time.Time, signal portrait.Signal, value float64) fleet.Known[float64] {
+func (w *World) sample(at time.Time, of portrait.Signal, value float64) fleet.Known[float64] {
 	if w.o.Lie == nil {
 		return fleet.KnownAt(value, at)
 	}
-	said, ok := w.o.Lie(w.now, at, signal, value)
+	said, ok := w.o.Lie(w.now, at, of, value)
 	return fleet.Known[float64]{Value: said, At: at, OK: ok}
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
-	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/fleetapi"
 	"github.com/springtide/springtide/internal/loop/memorystore"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/signal"
 )
 
 // The pools of every world.
@@ -62,7 +62,7 @@ type World struct {
 	loans    []fleet.Loan
 	pods     []*pod
 	made     int
-	live     map[fleet.ServiceID]hpa.Live
+	live     signal.Samples
 	epoch    int64
 	api      *fleetapi.API
 
@@ -106,7 +106,7 @@ type Read struct {
 
 // New returns a world at o.Start, with every service at the replicas that its load asks for.
 func New(o Options) *World {
-	w := &World{o: o, now: o.Start, live: map[fleet.ServiceID]hpa.Live{}}
+	w := &World{o: o, now: o.Start}
 	w.api = fleetapi.New(w)
 	w.Down = func() error { return w.StoreErr }
 	w.Pools = []fleet.Pool{
