@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/world"
 )
@@ -161,7 +162,7 @@ func TestPrometheusDown(t *testing.T) {
 				}
 				least[name] = v.Status.Replicas
 				for _, c := range v.Status.Conditions {
-					if c.Type == v1alpha1.ConditionDataFresh && c.Status == metav1.ConditionFalse {
+					if c.Type == catalog.ConditionDataFresh && c.Status == metav1.ConditionFalse {
 						said[name] = c.Message
 					}
 				}
@@ -177,7 +178,7 @@ func TestPrometheusDown(t *testing.T) {
 	}
 	for _, v := range s.services() {
 		for _, c := range v.Status.Conditions {
-			if c.Type == v1alpha1.ConditionDataFresh && c.Status == metav1.ConditionFalse {
+			if c.Type == catalog.ConditionDataFresh && c.Status == metav1.ConditionFalse {
 				t.Errorf("%s/%s is still blind at the end: %s", v.Namespace, v.Name, c.Message)
 			}
 		}

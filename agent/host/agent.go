@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/agent/share"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
@@ -281,7 +282,7 @@ func (a *Agent) unseen(f *Facts, in *shape.Input) []string {
 
 // classify puts the threads of reclaimed pods into their class of cache and bandwidth.
 func (a *Agent) classify(in *shape.Input) {
-	if !a.has(CapResctrl) || a.o.CachePercent == 0 && a.o.BandwidthPercent == 0 {
+	if !a.has(catalog.CapResctrl) || a.o.CachePercent == 0 && a.o.BandwidthPercent == 0 {
 		return
 	}
 	var paths []string
@@ -366,14 +367,14 @@ func (a *Agent) input(f *Facts, groups []PodGroup) (*shape.Input, []PodGroup) {
 			}
 			return f.Classes[id]
 		}}
-	in.Knobs.CPUSets = in.Knobs.CPUSets && a.has(CapCPUSets)
-	in.Knobs.Idle = in.Knobs.Idle && a.has(CapCPUIdle)
+	in.Knobs.CPUSets = in.Knobs.CPUSets && a.has(catalog.CapCPUSets)
+	in.Knobs.Idle = in.Knobs.Idle && a.has(catalog.CapCPUIdle)
 	says := a.kubelet.Load()
-	in.Knobs.Protect = in.Knobs.Protect && a.has(CapMemoryBox) && (says == nil || !says.tiered)
-	if !a.has(CapIOWeight) {
+	in.Knobs.Protect = in.Knobs.Protect && a.has(catalog.CapMemoryBox) && (says == nil || !says.tiered)
+	if !a.has(catalog.CapIOWeight) {
 		in.Knobs.IOWeight, in.Knobs.IOMax = 0, nil
 	}
-	if !a.has(CapIOCost) {
+	if !a.has(catalog.CapIOCost) {
 		in.Knobs.IOCostQoS, in.Knobs.IOCostModel = nil, nil
 	}
 	if f.Share != nil {
@@ -606,25 +607,25 @@ func (a *Agent) holdings(l *shape.Layout) []v1alpha1.PodHolding {
 // conditions are the capabilities, with those that change while the agent runs.
 func (a *Agent) conditions() []Capability {
 	out := slices.Clone(a.detected)
-	nri := Capability{Type: CapNRI, OK: true, Reason: "Available", Message: "containers are adjusted before they start"}
+	nri := with(catalog.HooksAvailable)
 	switch {
 	case a.runtime == nil:
-		nri = Capability{Type: CapNRI, Reason: "Off", Message: "nri is off: containers are adjusted after their start"}
+		nri = without(catalog.HooksAvailable, lacks(catalog.HooksOff))
 	case !a.runtime.Live():
-		nri = Capability{Type: CapNRI, Reason: "Disconnected", Message: "the runtime's NRI socket does not answer: containers are adjusted after their start; to fix: turn NRI on in the runtime and mount its socket"}
+		nri = without(catalog.HooksAvailable, lacks(catalog.Disconnected))
 	}
-	state := Capability{Type: CapState, OK: true, Reason: "Available", Message: "the last share is on disk"}
+	state := with(catalog.StateAvailable)
 	if a.keepErr != nil {
-		state = Capability{Type: CapState, Reason: "WriteFailed", Message: a.keepErr.Error()}
+		state = without(catalog.StateAvailable, lacks(catalog.WriteFailed, a.keepErr.Error()))
 	}
 	for i := range out {
-		if out[i].Type == CapResctrl && a.resctrlErr != nil {
-			out[i].OK, out[i].Reason, out[i].Message = false, "WriteFailed", a.resctrlErr.Error()
+		if out[i].Type == catalog.CapResctrl && a.resctrlErr != nil {
+			out[i] = without(catalog.ResctrlAvailable, lacks(catalog.WriteFailed, a.resctrlErr.Error()))
 		}
 	}
-	order := Capability{Type: CapOOMOrder, OK: true, Reason: "Available", Message: "processes of running pods follow a change of the order in which reclaimed pods go"}
+	order := with(catalog.OOMOrderAvailable)
 	if a.oom.err != nil {
-		order = Capability{Type: CapOOMOrder, Reason: "NotVisible", Message: a.oom.err.Error()}
+		order = without(catalog.OOMOrderAvailable, lacks(catalog.NotVisible, a.oom.err.Error()))
 	}
 	return append(out, nri, state, order, a.protection())
 }

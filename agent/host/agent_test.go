@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -215,7 +216,7 @@ func TestStateThatIsNotKept(t *testing.T) {
 	}
 	out := b.cycle()
 	for _, c := range out.Capabilities {
-		if c.Type == CapState && (c.OK || c.Reason != "WriteFailed") {
+		if c.Type == catalog.CapState && (c.OK || c.Reason != "WriteFailed") {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -241,10 +242,10 @@ func TestDrivers(t *testing.T) {
 	kubelet := t.TempDir()
 	files(t, kubelet, map[string]string{"cpu_manager_state": `{"policyName":"none"}`, "memory_manager_state": `{"policyName":"None"}`})
 	for _, cap := range Detect(Roots{Cgroup: root, Kubelet: kubelet}, c, false) {
-		if cap.Type == CapCPUSets && !cap.OK {
+		if cap.Type == catalog.CapCPUSets && !cap.OK {
 			t.Errorf("%+v", cap)
 		}
-		if cap.Type == CapCPUSets && cap.OK && !strings.Contains(cap.Message, "systemd") {
+		if cap.Type == catalog.CapCPUSets && cap.OK && !strings.Contains(cap.Message, "systemd") {
 			t.Errorf("the condition does not say what the driver means: %q", cap.Message)
 		}
 	}
@@ -277,16 +278,16 @@ func TestMissing(t *testing.T) {
 	b.lend("batch", "", 1, 2, 3)
 	files(t, b.roots.Kubelet, map[string]string{"cpu_manager_state": `{"policyName":"static"}`})
 	out := b.cycle()
-	if reason(out, CapCPUSets) != "KubeletManages" || slicesHave(out.Writes, "cpuset") {
-		t.Errorf("%s, %+v", reason(out, CapCPUSets), out.Writes)
+	if reason(out, catalog.CapCPUSets) != "KubeletManages" || slicesHave(out.Writes, "cpuset") {
+		t.Errorf("%s, %+v", reason(out, catalog.CapCPUSets), out.Writes)
 	}
 	files(t, b.roots.Kubelet, map[string]string{"cpu_manager_state": `{"policyName":"none","defaultCpuSet":"","checksum":1}`})
 	files(t, b.roots.Cgroup, map[string]string{"kubepods/cgroup.controllers": "cpuset cpu"})
 	out = b.cycle()
-	if reason(out, CapMemoryBox) != "NoController" || reason(out, CapIOWeight) != "NoController" || !slicesHave(out.Writes, "cpuset") || slicesHave(out.Writes, "memory") {
+	if reason(out, catalog.CapMemoryBox) != "NoController" || reason(out, catalog.CapIOWeight) != "NoController" || !slicesHave(out.Writes, "cpuset") || slicesHave(out.Writes, "memory") {
 		t.Errorf("%+v, %+v", out.Capabilities, out.Writes)
 	}
-	if reason(out, CapResctrl) != "NoResctrl" || reason(out, CapNRI) != "Off" || reason(out, CapNetwork) != "NotSupported" {
+	if reason(out, catalog.CapResctrl) != "NoResctrl" || reason(out, catalog.CapNRI) != "Off" || reason(out, catalog.CapNetwork) != "NotSupported" {
 		t.Errorf("%+v", out.Capabilities)
 	}
 }

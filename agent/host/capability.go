@@ -3,13 +3,13 @@ package host
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // Capability is something that the machine offers, or does not. Type and Reason follow the rules of Kubernetes conditions.
@@ -20,39 +20,15 @@ type Capability struct {
 	Message string
 }
 
-// Types of capabilities. The agent shows them as conditions of the NodeShare.
-const (
-	CapCPUSets    = "CPUSets"           // pods are confined to the cores and cells of their side
-	CapCPUIdle    = "CPUIdle"           // reclaimed BestEffort pods run when no other does
-	CapCPUQuota   = "CPUQuota"          // the quota of reclaimed pods follows what online leaves idle
-	CapMemoryBox  = "MemoryBox"         // reclaimed pods run in a memory box
-	CapEvictions  = "Evictions"         // evictions under pressure are accepted
-	CapReclaim    = "MemoryReclaim"     // page cache of reclaimed pods is taken before any of them is evicted
-	CapPSI        = "PressureStall"     // the kernel reports pressure
-	CapIOWeight   = "IOWeight"          // reclaimed pods have a low weight for I/O
-	CapIOCost     = "IOCost"            // that weight is enforced on devices that io.cost.qos enables
-	CapResctrl    = "CacheAndBandwidth" // reclaimed pods have a class of cache and memory bandwidth
-	CapNetwork    = "NetworkClass"      // reclaimed pods have a class of network traffic
-	CapNRI        = "RuntimeHooks"      // containers are adjusted before they start
-	CapState      = "StateKept"         // the last share is on disk
-	CapProtection = "MemoryProtection"  // the kernel reclaims what online requests last
-	CapOOMOrder   = "OOMOrder"          // the kernel ends running reclaimed pods in the order of evictions
-)
-
 // Detect finds what the machine offers; enablesCost says that the configuration enables io.cost. A missing capability is skipped; its condition says why.
 func Detect(r Roots, c *Cgroups, enablesCost bool) []Capability {
 	var out []Capability
-	add := func(kind string, why error, fine string) bool {
-		cap := Capability{Type: kind, OK: why == nil, Reason: "Available", Message: fine}
+	add := func(fine *catalog.Verdict, why error) {
 		if why != nil {
-			cap.Reason, cap.Message = "Missing", why.Error()
-			var n named
-			if errors.As(why, &n) {
-				cap.Reason = n.reason
-			}
+			out = append(out, without(fine, why))
+		} else {
+			out = append(out, with(fine))
 		}
-		out = append(out, cap)
-		return why == nil
 	}
 	text, _ := c.Read(c.parents.Pods, "cgroup.controllers")
 	controllers := strings.Fields(text)
@@ -60,57 +36,74 @@ func Detect(r Roots, c *Cgroups, enablesCost bool) []Capability {
 		if slices.Contains(controllers, controller) {
 			return nil
 		}
-		return named{"NoController", fmt.Sprintf("the kernel or the kubelet offers no %s controller below %s", controller, c.parents.Pods)}
+		return lacks(catalog.NoController, controller, c.parents.Pods)
 	}
 	file := func(path, name string) error {
 		if _, err := os.Stat(filepath.Join(c.root, path, name)); err != nil {
-			return named{"NoFile", fmt.Sprintf("%s has no %s: the kernel is too old or built without it", path, name)}
+			return lacks(catalog.NoFile, path, name)
 		}
 		return nil
 	}
 	writable := c.writable()
-	confines := "pods are confined to the cores and cells of their side"
+	confines := catalog.CPUSetsAvailable
 	if c.systemd {
-		confines += "; the cgroup driver is systemd: limits of pods and of what is above them that systemd takes back are written again each cycle"
+		confines = catalog.CPUSetsOfSystemd
 	}
-	add(CapCPUSets, cmpErr(writable, has("cpuset"), staticManager(r, "cpu_manager_state", "cpuManagerPolicy"), staticManager(r, "memory_manager_state", "memoryManagerPolicy")),
-		confines)
-	add(CapCPUIdle, cmpErr(writable, file(c.parents.BestEffort, "cpu.idle")), "reclaimed BestEffort pods run when no other does")
-	add(CapCPUQuota, cmpErr(writable, file(c.parents.BestEffort, "cpu.max")), "the quota of reclaimed pods follows what online leaves idle")
-	add(CapMemoryBox, cmpErr(writable, has("memory"), file(c.parents.BestEffort, "memory.high")), "reclaimed pods run in a memory box")
-	add(CapReclaim, cmpErr(writable, file(c.parents.BestEffort, "memory.reclaim")), "page cache of reclaimed pods is taken before any of them is evicted")
-	add(CapPSI, file(c.parents.Pods, "memory.pressure"), "pressure stall information")
-	add(CapIOWeight, cmpErr(writable, has("io"), file(c.parents.BestEffort, "io.weight")), "reclaimed pods have a low weight for I/O")
-	add(CapIOCost, func() error {
+	add(confines, cmpErr(writable, has("cpuset"), staticManager(r, "cpu_manager_state", "cpuManagerPolicy"),
+		staticManager(r, "memory_manager_state", "memoryManagerPolicy")))
+	add(catalog.CPUIdleAvailable, cmpErr(writable, file(c.parents.BestEffort, "cpu.idle")))
+	add(catalog.CPUQuotaAvailable, cmpErr(writable, file(c.parents.BestEffort, "cpu.max")))
+	add(catalog.MemoryBoxAvailable, cmpErr(writable, has("memory"), file(c.parents.BestEffort, "memory.high")))
+	add(catalog.ReclaimAvailable, cmpErr(writable, file(c.parents.BestEffort, "memory.reclaim")))
+	add(catalog.PSIAvailable, file(c.parents.Pods, "memory.pressure"))
+	add(catalog.IOWeightAvailable, cmpErr(writable, has("io"), file(c.parents.BestEffort, "io.weight")))
+	add(catalog.IOCostAvailable, func() error {
 		text, ok := c.Read("", shape.IOCostQoS)
 		switch {
 		case !ok:
-			return named{"NoFile", "the kernel has no io.cost: io.weight counts with the bfq scheduler alone"}
+			return lacks(catalog.NoIOCost)
 		case writable != nil:
 			return writable
 		case !enablesCost && !strings.Contains(text, "enable=1"):
-			return named{"NotEnabled", "no device has io.cost enabled: io.weight counts with the bfq scheduler alone; to fix: set ioCostQoS in the agent's configuration"}
+			return lacks(catalog.NotEnabled)
 		}
 		return nil
-	}(), "io.weight is enforced on devices that io.cost.qos enables")
-	add(CapResctrl, func() error {
+	}())
+	add(catalog.ResctrlAvailable, func() error {
 		dir := filepath.Join(r.Sys, "fs/resctrl")
 		if _, err := os.Stat(filepath.Join(dir, "schemata")); err == nil {
 			return nil
 		}
 		if isDir(dir) { // the kernel makes the directory where the CPU has RDT
-			return named{"NotMounted", fmt.Sprintf("resctrl is not mounted at %s; to fix: mount it on the machine (mount -t resctrl resctrl /sys/fs/resctrl), and into the agent's pod by the component deploy/base/agent/resctrl or the chart's agent.resctrl", dir)}
+			return lacks(catalog.NotMounted, dir)
 		}
-		return named{"NoResctrl", fmt.Sprintf("no %s: the CPU has no RDT, or the kernel was built without it", dir)}
-	}(), "reclaimed pods have a class of cache and memory bandwidth")
-	add(CapNetwork, named{"NotSupported", "cgroup v2 has no network class; limit reclaimed pods by the CNI's bandwidth annotations"}, "")
+		return lacks(catalog.NoResctrl, dir)
+	}())
+	add(catalog.NetworkAvailable, lacks(catalog.NotSupported))
 	return out
+}
+
+// with is a capability that the machine has.
+func with(fine *catalog.Verdict) Capability {
+	return Capability{Type: fine.Type(), OK: true, Reason: fine.Reason(), Message: fine.Text()}
+}
+
+// without is a capability that the machine lacks, and why.
+func without(fine *catalog.Verdict, why error) Capability {
+	var n named
+	if !errors.As(why, &n) {
+		n = lacks(catalog.Missing, why.Error())
+	}
+	return Capability{Type: fine.Type(), Reason: n.reason, Message: n.text}
 }
 
 // named is an error with a reason for a condition.
 type named struct{ reason, text string }
 
 func (n named) Error() string { return n.text }
+
+// lacks is why a capability lacks; args are what its words take.
+func lacks(l *catalog.Lack, args ...any) named { return named{l.Reason(), l.Text(args...)} }
 
 // cmpErr is the first error.
 func cmpErr(errs ...error) error {
@@ -126,7 +119,7 @@ func cmpErr(errs ...error) error {
 func (c *Cgroups) writable() error {
 	f, err := os.OpenFile(filepath.Join(c.root, c.parents.Pods, "cgroup.procs"), os.O_WRONLY, 0)
 	if err != nil {
-		return named{"ReadOnly", fmt.Sprintf("cgroups cannot be written: %v; to fix: mount %s read-write into the agent's pod", err, c.root)}
+		return lacks(catalog.ReadOnly, err, c.root)
 	}
 	return f.Close()
 }
@@ -136,19 +129,19 @@ func staticManager(r Roots, file, key string) error {
 	path := filepath.Join(r.Kubelet, file)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) { // every kubelet writes it, whatever its policy
-		return named{"NotKubelets", fmt.Sprintf("there is no %s, so %s is not the kubelet's directory, and the agent does not know whether the kubelet writes cpusets; to fix: set kubeletRoot to the kubelet's root directory and mount it there", path, r.Kubelet)}
+		return lacks(catalog.NotKubelets, path, r.Kubelet)
 	}
 	if err != nil {
-		return named{"Unreadable", fmt.Sprintf("the state of the kubelet's managers cannot be read: %v; to fix: mount the kubelet's directory at %s (kubeletRoot)", err, r.Kubelet)}
+		return lacks(catalog.StateUnreadable, err, r.Kubelet)
 	}
 	var state struct {
 		PolicyName string `json:"policyName"`
 	}
 	if err := json.Unmarshal(data, &state); err != nil {
-		return named{"Unreadable", fmt.Sprintf("%s: %v", path, err)}
+		return lacks(catalog.StateNotUnderstood, path, err)
 	}
 	if p := strings.ToLower(state.PolicyName); p != "" && p != "none" {
-		return named{"KubeletManages", fmt.Sprintf("the kubelet's policy is %s by %s, so it writes cpusets itself; to fix: set %s: none in the kubelet's configuration and remove the file", state.PolicyName, path, key)}
+		return lacks(catalog.KubeletManages, state.PolicyName, path, key)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // kubeletSays is what the kubelet's configuration says of the protection of memory.
@@ -120,11 +122,11 @@ func (a *Agent) protection() Capability {
 	says := a.kubelet.Load()
 	switch {
 	case !a.o.Knobs.Protect:
-		return Capability{Type: CapProtection, Reason: "Off", Message: "protectMemory is off: the kernel takes memory of online as of others"}
+		return without(catalog.ProtectionAvailable, lacks(catalog.ProtectionOff))
 	case says != nil && says.tiered:
-		return Capability{Type: CapProtection, Reason: "KubeletProtects", Message: "the kubelet protects memory by its memoryReservationPolicy TieredReservation, so the agent leaves memory.min and memory.low alone"}
-	case !a.has(CapMemoryBox):
-		return Capability{Type: CapProtection, Reason: "NoController", Message: "without the memory controller nothing is protected"}
+		return without(catalog.ProtectionAvailable, lacks(catalog.KubeletProtects))
+	case !a.has(catalog.CapMemoryBox):
+		return without(catalog.ProtectionAvailable, lacks(catalog.NothingProtected))
 	}
-	return Capability{Type: CapProtection, OK: true, Reason: "Available", Message: "what online pods request is reclaimed last"}
+	return with(catalog.ProtectionAvailable)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // TestKubeletProtects: a kubelet that protects memory itself is left alone, every other one is not, and one that looks
@@ -59,7 +60,7 @@ func TestKubeletProtects(t *testing.T) {
 			if low := b.read("kubepods", "memory.low"); (low == "0") != c.tiered {
 				t.Errorf("kubepods/memory.low is %s", low)
 			}
-			if got := b.capability(out, CapProtection); got.OK == c.tiered {
+			if got := b.capability(out, catalog.CapProtection); got.OK == c.tiered {
 				t.Errorf("%+v", got)
 			}
 			if c.tiered { // what the kubelet writes then stays

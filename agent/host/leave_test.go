@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -167,7 +168,7 @@ func TestIOCost(t *testing.T) {
 	b = newBench(t)
 	files(t, b.roots.Cgroup, map[string]string{shape.IOCostQoS: "254:0 enable=0"})
 	out := b.cycle()
-	i := slices.IndexFunc(out.Capabilities, func(c Capability) bool { return c.Type == CapIOCost })
+	i := slices.IndexFunc(out.Capabilities, func(c Capability) bool { return c.Type == catalog.CapIOCost })
 	if i < 0 || out.Capabilities[i].Reason != "NotEnabled" {
 		t.Errorf("no device has io.cost: %+v", out.Capabilities)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/agent/share"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
@@ -18,7 +19,7 @@ const dropAtOnce = 512 << 20
 // on all of them alike. So no more is asked for than lies on the cells, and the next cycle asks for what is left. It takes no anonymous memory, since
 // the kubelet gives these pods no swap.
 func (a *Agent) dropCache(f *Facts, in *shape.Input, reports []v1alpha1.ParcelReport) {
-	if f.Share == nil || a.o.DryRun || !a.has(CapReclaim) {
+	if f.Share == nil || a.o.DryRun || !a.has(catalog.CapReclaim) {
 		return
 	}
 	budget := fleet.Bytes(dropAtOnce)

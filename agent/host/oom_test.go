@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // score is what a process has.
@@ -54,7 +55,7 @@ func TestRunningPodsFollowTheOrder(t *testing.T) {
 		if b.score("101") != first || b.score("102") != last || b.score("99") != "-998" {
 			t.Errorf("%s: first has %s, last %s, the sandbox %s", what, b.score("101"), b.score("102"), b.score("99"))
 		}
-		if c := b.capability(out, CapOOMOrder); !c.OK {
+		if c := b.capability(out, catalog.CapOOMOrder); !c.OK {
 			t.Errorf("%s: %+v", what, c)
 		}
 	}
@@ -106,7 +107,7 @@ func TestHiddenProcesses(t *testing.T) {
 			b.reclaimed("last", "102", 10)
 			c.change(b)
 			out := b.cycle()
-			if got := b.capability(out, CapOOMOrder); got.OK != c.ok || !strings.Contains(got.Message, c.says) {
+			if got := b.capability(out, catalog.CapOOMOrder); got.OK != c.ok || !strings.Contains(got.Message, c.says) {
 				t.Errorf("%+v", got)
 			}
 			if got := b.score("102"); got != "901" {

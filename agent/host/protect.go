@@ -17,6 +17,7 @@ import (
 
 	"github.com/springtide/springtide/agent/notice"
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
@@ -235,10 +236,10 @@ func (a *Agent) boxOnDisk(path string) shape.Box {
 func (a *Agent) boxes() map[string]shape.Box {
 	g := &a.guard
 	b := g.advice.Box()
-	if !a.o.Overlap.Quota || !a.has(CapCPUQuota) {
+	if !a.o.Overlap.Quota || !a.has(catalog.CapCPUQuota) {
 		b.CPU = -1
 	}
-	if !a.o.Overlap.Box || !a.has(CapMemoryBox) {
+	if !a.o.Overlap.Box || !a.has(catalog.CapMemoryBox) {
 		b.Max, b.High = -1, -1
 	}
 	g.box = b.Steady(g.box)
@@ -376,7 +377,7 @@ func (a *Agent) Protect(ctx context.Context, c *Cluster, now time.Time) []shape.
 	for _, rule := range v.Conditions {
 		a.m.pressure.WithLabelValues(rule).Set(1)
 	}
-	if v.Reclaim > 0 && a.has(CapReclaim) {
+	if v.Reclaim > 0 && a.has(catalog.CapReclaim) {
 		a.reclaim(v.Reclaim)
 	}
 	for _, e := range v.Evict {
@@ -519,9 +520,8 @@ func (w *chargeWriter) write(ctx context.Context, c *Cluster, share types.UID, c
 
 // evictionsCondition says whether the evictions that pressure asks for are accepted, and who refuses them.
 func (a *Agent) evictionsCondition(in *shape.Input, now time.Time) Capability {
-	out := Capability{Type: CapEvictions, OK: true, Reason: "Available", Message: "reclaimed pods are evicted under pressure"}
 	if !a.o.Overlap.Evict {
-		return Capability{Type: CapEvictions, Reason: "Off", Message: "evictions are off: pressure takes no reclaimed pod"}
+		return without(catalog.EvictionsAvailable, lacks(catalog.EvictionsOff))
 	}
 	for i := range in.Pods {
 		p := &in.Pods[i]
@@ -529,13 +529,13 @@ func (a *Agent) evictionsCondition(in *shape.Input, now time.Time) Capability {
 		if !r.Any() {
 			continue
 		}
-		out.OK, out.Reason, out.Message = false, "Refused", fmt.Sprintf("%s refused to evict pod %s: the next pod goes in its place", r.Who(), p.Name)
-		if fix := r.Fix(); fix != "" {
-			out.Message += "; to fix: " + fix
+		fix := r.Fix()
+		if fix != "" {
+			fix = "; to fix: " + fix
 		}
-		return out
+		return without(catalog.EvictionsAvailable, lacks(catalog.EvictionRefused, r.Who(), p.Name, fix))
 	}
-	return out
+	return with(catalog.EvictionsAvailable)
 }
 
 // charge writes the evictions of the last minutes on the node's share, where the controller counts them in the pool's ledger.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
@@ -179,7 +180,7 @@ func TestAPodThatChangedIsAskedAgain(t *testing.T) {
 
 func refusedShown(all []Capability) bool {
 	for _, c := range all {
-		if c.Type == CapEvictions {
+		if c.Type == catalog.CapEvictions {
 			return !c.OK && c.Reason == "Refused" && strings.Contains(c.Message, "spare")
 		}
 	}

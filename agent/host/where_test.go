@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/agent/shape"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -134,7 +135,7 @@ func TestManagerStates(t *testing.T) {
 			b.lend("batch", "", 1, 2, 3)
 			out := b.cycle()
 			for _, got := range out.Capabilities {
-				if got.Type != CapCPUSets {
+				if got.Type != catalog.CapCPUSets {
 					continue
 				}
 				if got.Reason != c.reason || got.OK != (c.reason == "Available") || slicesHave(out.Writes, "cpuset") != got.OK {

@@ -116,32 +116,3 @@ const (
 	TopologySingleSocket = "single-socket"
 	TopologyRestricted   = "restricted"
 )
-
-// Condition types.
-const (
-	ConditionAccepted      = "Accepted"          // the object makes sense and no other claims its target
-	ConditionAbleToScale   = "AbleToScale"       // the target can be scaled, as HPA's
-	ConditionScalingActive = "ScalingActive"     // signals are there and fresh
-	ConditionScalingLimit  = "ScalingLimited"    // a bound cuts what the service wants, as HPA's
-	ConditionForecastReady = "ForecastReady"     // the portrait can carry a forecast
-	ConditionSkillLost     = "ForecastSkillLost" // the newest forecasts were too far off to be trusted
-	ConditionFall          = "FallUnconfirmed"   // the load fell faster than history, and no other source confirms it; there only while it is so
-	ConditionRise          = "RiseUnconfirmed"   // the measured load is more than the replicas could have served, or rose faster than history; there only while it is so
-	ConditionReady         = "Ready"             // a pool lends, a quota is met, a festival plan acts
-	ConditionDataFresh     = "DataFresh"         // the metrics source answers, and what it has of the service is new enough
-	ConditionSLOMeasured   = "SLOMeasured"       // the latency that the SLO names is measured; else CPU sizes the service
-	ConditionStoreReady    = "StoreReady"        // the store takes the journal
-	ConditionAgentAlive    = "AgentAlive"        // the node agents of a pool, or of a loan's machine, show life
-	ConditionClean         = "Clean"             // the node side reported a loan's parcel empty for its hand-over
-	ConditionNoticed       = "Noticed"           // the borrower was notified of a recall
-	ConditionRoomOpen      = "RoomOpen"          // online pods may land on every machine of the pool
-	ConditionForced        = "Forced"            // pods of a recalled parcel were not gone in time: killed, fenced, written off
-	ConditionGuaranteeKept = "GuaranteeKept"     // a tenant's guarantee and slices fit into what its parent, or the fleet, has
-	ConditionWithinQuota   = "WithinQuota"       // nothing must be given back
-	ConditionBursting      = "Bursting"          // the borrowing limit is lifted
-	ConditionWatermark     = "AboveLowWatermark" // of an offline pool: there is enough low-priority capacity
-	ConditionBottleneck    = "ChainBottleneck"   // the service is held back, and its link group with it
-	ConditionGangWhole     = "GangWhole"         // the minimum of a job runs, all of it
-	ConditionAccounted     = "LoansAccounted"    // of a pool: no machine is used by a borrower without a loan that says so
-	ConditionLate          = "Late"              // a recalled parcel is not, or was not, home by its due time
-)

@@ -26,7 +26,7 @@ var levels = map[string]int{
 	"planner":                4,
 	"internal/loop/protocol": 5, "internal/loop": 5, "internal/redact": 5, "internal/eviction": 5,
 	"store": 6, "internal/kube": 6, "internal/validate": 6, "internal/clock": 6, "internal/pgtest": 6, "internal/scripttest": 6, "internal/pages": 6, "api": 6, "deploy": 6,
-	"api/v1alpha1": 6, "api/config": 6,
+	"api/v1alpha1": 6, "api/config": 6, "api/catalog": 6,
 	"internal/serve": 6, "internal/csvseries": 6, "internal/backtest": 6,
 	"internal/run": 7, "sim": 7, "lab": 7, "lab/judge": 7, "lab/judge/watch": 7, "scheduler/host/queue": 6, "scheduler/host/bind": 6, "scheduler/host": 7, "scheduler/host/upstream": 7, "scheduler/host/command": 7, "agent/host": 7, "agent/notice": 7, "dashboards": 7,
 	"internal/cli": 8,
@@ -40,7 +40,7 @@ var sameLevel = map[string][]string{
 	"fleet":             {"reason"},
 	"portrait":          {"portrait/model"}, // a portrait keeps what the models learned, and they know nothing of it
 	"internal/loop":     {"internal/loop/protocol"},
-	"internal/kube":     {"api/v1alpha1", "internal/validate", "internal/clock"},
+	"internal/kube":     {"api/v1alpha1", "api/catalog", "internal/validate", "internal/clock"},
 	"internal/serve":    {"api/v1alpha1", "internal/validate", "store"}, // it answers with the sentences of the validation and what the store keeps
 	"internal/validate": {"api/v1alpha1", "store", "deploy"},            // a tenant's PromQL is confined in one place
 	"api/config":        {"internal/validate"},

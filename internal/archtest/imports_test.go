@@ -28,6 +28,7 @@ var thirdParty = map[string][]string{
 	"internal/scripttest": {"github.com/google/go-cmp/cmp", "github.com/rogpeppe/go-internal/txtar"},
 	"internal/csvseries":  {"go.yaml.in/yaml/v3"},
 	"api/v1alpha1":        {"k8s.io/apimachinery"},
+	"api/catalog":         {"k8s.io/apimachinery"},
 	"api/config":          {"go.yaml.in/yaml/v3", "github.com/prometheus/common"},
 
 	"internal/run": {"github.com/prometheus/client_golang", "k8s.io/client-go/kubernetes", "k8s.io/client-go/rest", "k8s.io/client-go/tools/clientcmd", "k8s.io/klog/v2"},

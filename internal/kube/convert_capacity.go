@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
@@ -47,8 +48,9 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		Budget:  facts.Budget(a),
 		Ledger:  facts.Ledger(&a.Status.Disruptions),
 		Version: a.ResourceVersion,
+		// A freeze in the status outlives the leader that saw it: the next one announces again what ran out under it.
 		SeenFrozen: slices.ContainsFunc(a.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type == v1alpha1.ConditionReady && c.Reason == reasonFrozen
+			return c.Type == catalog.ConditionReady && c.Reason == catalog.PoolReadyFrozen.Reason()
 		}),
 	}}
 	f.selector = selectorOf(&s.NodeSelector)

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/validate"
@@ -64,7 +65,7 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 	}
 	var err error
 	if f.service.Metrics, err = metricsOf(s); err != nil {
-		f.problem = fleet.Refuse("InvalidSpec", "%s", err.Error())
+		f.problem = catalog.InvalidSpec.Of(err.Error())
 	}
 	for i := range s.Windows {
 		w := windowOf(s.Windows[i].Start, s.Windows[i].TimeZone, s.Windows[i].Duration)
@@ -73,7 +74,7 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 	}
 	if s.LinkRatio != "" {
 		if f.service.LinkRatio, err = strconv.ParseFloat(s.LinkRatio, 64); err != nil || !(f.service.LinkRatio > 0) {
-			f.problem = fleet.Refuse("InvalidSpec", "spec.linkRatio %q: write a positive decimal number, as in \"0.5\"", s.LinkRatio)
+			f.problem = catalog.InvalidLinkRatio.Of(s.LinkRatio)
 		}
 	}
 	f.service.Calendar = calendarOf(s.Calendar)
@@ -102,7 +103,7 @@ func calendarOf(c *v1alpha1.Calendar) fleet.Calendar {
 
 // invalid is the note of a spec that the API server let pass and that makes no sense all the same.
 func invalid(ps []validate.Problem) fleet.Problem {
-	return fleet.Refuse("InvalidSpec", "%s", validate.Sentence(ps))
+	return catalog.InvalidSpec.Of(validate.Sentence(ps))
 }
 
 func sloOf(s *v1alpha1.SLO) fleet.SLO {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/internal/kube/facts"
 )
 
@@ -29,7 +29,7 @@ func (d *doubt) String() string {
 func (c *Cluster) notBelieved(ref *corev1.ObjectReference, d doubt) {
 	unbelieved.WithLabelValues(ref.Kind, d.field).Inc()
 	c.o.Log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field", d.field, "value", d.value)
-	c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventNotBelieved, d.String())
+	c.event(ref, catalog.EventNotBelieved, d.field, d.value, d.then)
 }
 
 // notBelievedIn is notBelieved for an object as a new leader lists it.

@@ -14,6 +14,7 @@ import (
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
@@ -29,6 +30,11 @@ func (c *Cluster) startEvents(ctx context.Context) {
 	b := record.NewBroadcaster(record.WithContext(ctx))
 	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: c.side.CoreV1().Events("")})
 	c.events = b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: v1alpha1.FieldManager})
+}
+
+// event records an event of the table on an object; args are what its words take.
+func (c *Cluster) event(ref *corev1.ObjectReference, e *catalog.Event, args ...any) {
+	c.events.Event(ref, e.Type(), e.Reason(), e.Text(args...))
 }
 
 // reference names one of our objects for an event.
@@ -50,30 +56,29 @@ func (c *Cluster) reportEvents(r *loop.Report) {
 		switch {
 		case done[planner.KeyOf(n)].Outcome != loop.Done:
 		case n.TakenBack:
-			c.events.Event(podReference(n.Pod), corev1.EventTypeNormal, v1alpha1.EventNoticeTakenBack, "the room is not needed: work on")
+			c.event(podReference(n.Pod), catalog.EventNoticeTakenBack)
 		default:
-			c.events.Eventf(podReference(n.Pod), corev1.EventTypeNormal, v1alpha1.EventCheckpointNotice,
-				"loan %s is recalled: save work by %s, then acknowledge epoch %d", n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
+			c.event(podReference(n.Pod), catalog.EventCheckpointNotice, n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
 		}
 	}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]
-		c.reportTaken(e.Pod, e.Why, done[planner.KeyOf(e)], corev1.EventTypeNormal, v1alpha1.EventRecalled, v1alpha1.EventEvictionRefused)
+		c.reportTaken(e.Pod, e.Why, done[planner.KeyOf(e)], catalog.EventRecalled, catalog.EventEvictionRefused)
 	}
 	for i := range r.Plan.Kills {
 		k := &r.Plan.Kills[i]
-		c.reportTaken(k.Pod, k.Why, done[planner.KeyOf(k)], corev1.EventTypeWarning, v1alpha1.EventKilled, v1alpha1.EventKillFailed)
+		c.reportTaken(k.Pod, k.Why, done[planner.KeyOf(k)], catalog.EventKilled, catalog.EventKillFailed)
 	}
 	c.reportTroubles(r)
 }
 
 // reportTaken reports on a pod that it was taken from its machine, and why, or that it could not be.
-func (c *Cluster) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, kind, taken, failed string) {
+func (c *Cluster) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, taken, failed *catalog.Event) {
 	switch o.Outcome {
 	case loop.Done:
-		c.events.Event(podReference(pod), kind, taken, why.Text())
+		c.event(podReference(pod), taken, why.Text())
 	case loop.Failed:
-		c.events.Event(podReference(pod), corev1.EventTypeWarning, failed, o.Message)
+		c.event(podReference(pod), failed, o.Message)
 	}
 }
 
@@ -100,9 +105,9 @@ func (c *Cluster) reportScales(r *loop.Report, done map[planner.Key]loop.Result)
 			}
 			switch o := done[planner.KeyOf(s)]; o.Outcome {
 			case loop.Done:
-				c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventScaled, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, s.Why.Text())
+				c.event(ref, catalog.EventScaled, s.Kind, s.Target, s.From, s.To, s.Why.Text())
 			case loop.Failed:
-				c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventScaleFailed, "%s %s from %d to %d: %s", s.Kind, s.Target, s.From, s.To, o.Message)
+				c.event(ref, catalog.EventScaleFailed, s.Kind, s.Target, s.From, s.To, o.Message)
 			}
 		}
 	}
@@ -113,7 +118,7 @@ func (c *Cluster) reportStayed(r *loop.Report, done map[planner.Key]loop.Result)
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStayed, u.Why.Text())
+			c.event(ref, catalog.EventStayed, u.Why.Text())
 		}
 	}
 }
@@ -124,9 +129,9 @@ func (c *Cluster) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Resu
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
 		switch o := done[planner.KeyOf(g)]; o.Outcome {
 		case loop.Done:
-			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventGivenBack, "minReplicas %d -> %d: %s", g.From, g.To, g.Why.Text())
+			c.event(ref, catalog.EventGivenBack, g.From, g.To, g.Why.Text())
 		case loop.Failed:
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventGiveBackFailed, o.Message)
+			c.event(ref, catalog.EventGiveBackFailed, o.Message)
 		}
 	}
 }
@@ -151,14 +156,15 @@ func (c *Cluster) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) 
 			continue
 		}
 		ref := reference("Loan", &l.header)
+		lost, moved := catalog.LoanLost(string(m.Kind)), catalog.LoanMoved(string(m.Kind))
 		switch {
 		case o.Outcome == loop.Failed:
-			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventMoveFailed, "%s: %s", m.Kind, o.Message)
+			c.event(ref, catalog.EventMoveFailed, m.Kind, o.Message)
 		case o.Outcome != loop.Done:
-		case m.Kind == planner.MoveFence, m.Kind == planner.MoveWriteOff, m.Kind == planner.MoveRepair, m.Kind == planner.MoveNodeGone, m.Kind == planner.MoveAdopt:
-			c.events.Event(ref, corev1.EventTypeWarning, string(m.Kind), m.Why.Text())
-		default:
-			c.events.Eventf(ref, corev1.EventTypeNormal, string(m.Kind), "machine %s is %s at epoch %d: %s", m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Text())
+		case lost != nil:
+			c.event(ref, lost, m.Why.Text())
+		case moved != nil:
+			c.event(ref, moved, m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Text())
 		}
 	}
 }
@@ -177,11 +183,11 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 			fight = s.ForeignWriter
 		}
 		if c.reporter.news("contested "+string(s.ID), fight) {
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventContested, contested(s))
+			c.event(ref, catalog.EventContested, contested(s)...)
 		}
 		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
 			field, of := s.Sets()
-			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventForeignWriter, "%s wrote %s of %s: remove %s from its manifest, or set spec.mode to Observe", s.ForeignWriter, field, of, field)
+			c.event(ref, catalog.EventForeignWriter, s.ForeignWriter, field, of, field)
 		}
 	}
 	c.reportRefused(r)
@@ -194,10 +200,15 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 	for i := range r.Plan.Targets {
 		t := &r.Plan.Targets[i]
 		ref := c.serviceReference(t.Service)
-		if ref == nil || !c.reporter.news("held "+string(t.Service), loud(t.Held)) {
+		held := ""
+		e := loud(t.Held)
+		if e != nil {
+			held = e.Reason()
+		}
+		if ref == nil || !c.reporter.news("held "+string(t.Service), held) {
 			continue
 		}
-		c.events.Event(ref, corev1.EventTypeWarning, string(t.Held), t.Reason)
+		c.event(ref, e, t.Reason)
 	}
 	for i := range r.Plan.Withheld {
 		w := &r.Plan.Withheld[i]
@@ -209,7 +220,7 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 		if ref == nil || !c.reporter.news("would "+id, w.Action) {
 			continue
 		}
-		c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventWouldScale, "%s, held by %s: %s", w.Action, w.By, w.Why.Text())
+		c.event(ref, catalog.EventWouldScale, w.Action, w.By, w.Why.Text())
 	}
 	c.reportGangs(r)
 	c.reportBottlenecks(r)
@@ -217,7 +228,7 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
 		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked.String()) {
-			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, j.Blocked.Reason, j.Blocked.Message)
+			c.event(reference("ElasticJob", &o.header), catalog.Refused(j.Blocked), j.Blocked.Message)
 		}
 	}
 }
@@ -235,9 +246,9 @@ func (c *Cluster) reportStrays(r *loop.Report) {
 		}
 		ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: x.Node, UID: types.UID(x.ID)}
 		if x.Why.Code == reason.LoanGone {
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventLoanGone, text)
+			c.event(ref, catalog.EventLoanGone, text)
 		} else {
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventStrayPods, text)
+			c.event(ref, catalog.EventStrayPods, text)
 		}
 	}
 }
@@ -255,8 +266,7 @@ func (c *Cluster) reportRefused(r *loop.Report) {
 						n += x.Nodes
 					}
 				}
-				c.events.Eventf(reference("CapacityPool", &o.header), corev1.EventTypeWarning, v1alpha1.EventRoomShut,
-					"no online pod may land on %d machines with foreign taints (%s): they are no room, and lending stops accordingly", n, shutNews(shut))
+				c.event(reference("CapacityPool", &o.header), catalog.EventRoomShut, n, shutNews(shut))
 			}
 		}
 	}
@@ -276,14 +286,13 @@ func (c *Cluster) reportNewer() {
 	for _, o := range c.nodes.all() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
 		if c.reporter.news("newer node "+o.Name, text) {
-			c.events.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID}, corev1.EventTypeWarning, v1alpha1.EventNewerLeader,
-				"the marks are not written: %s; to fix: kubectl annotate node %s %s-", text, o.Name, v1alpha1.AnnotationLeaderEpoch)
+			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID}, catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 	for _, o := range c.jobs.all() {
 		text := newerMember(newer, &o.header)
 		if c.reporter.news("newer job "+o.Namespace+"/"+o.Name, text) {
-			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, v1alpha1.EventNewerLeader, text)
+			c.event(reference("ElasticJob", &o.header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 }
@@ -292,7 +301,7 @@ func (c *Cluster) reportNewer() {
 func newerMember(newer map[protocol.Object]string, job *header) string {
 	for _, o := range slices.SortedFunc(maps.Keys(newer), func(a, b protocol.Object) int { return strings.Compare(a.Name, b.Name) }) {
 		if o.Kind == protocol.ObjectJobMember && strings.HasPrefix(o.Name, job.Namespace+"/"+job.Name+"/") {
-			return fmt.Sprintf("members are not resized: %s; to fix: take the annotation %s off that object", newer[o], v1alpha1.AnnotationLeaderEpoch)
+			return newer[o]
 		}
 	}
 	return ""
@@ -301,7 +310,7 @@ func newerMember(newer map[protocol.Object]string, job *header) string {
 // reportRefusal says what is wrong with one object, once when it begins or changes.
 func (c *Cluster) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
 	if c.reporter.news(key, refused.String()) {
-		c.events.Event(ref, corev1.EventTypeWarning, refused.Reason, refused.Message)
+		c.event(ref, catalog.Refused(refused), refused.Message)
 	}
 }
 
@@ -316,25 +325,26 @@ func (c *Cluster) reportSkill(r *loop.Report) {
 		if !seen || !known {
 			continue
 		}
-		was := meta.IsStatusConditionTrue(o.api.Status.Conditions, v1alpha1.ConditionSkillLost)
+		was := meta.IsStatusConditionTrue(o.api.Status.Conditions, catalog.ConditionSkillLost)
 		switch lost := p.Record.Skill.Lost; {
 		case lost == was:
 		case lost:
-			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeWarning, v1alpha1.EventForecastSkillLost, lostSkill(&p))
+			c.event(reference("ElasticService", &o.header), catalog.EventForecastSkillLost, p.Record.String())
 		default:
-			c.events.Event(reference("ElasticService", &o.header), corev1.EventTypeNormal, v1alpha1.EventForecastSkillRegained,
-				"the forecasts are as good as they usually are, and are believed again")
+			c.event(reference("ElasticService", &o.header), catalog.EventForecastSkillRegained)
 		}
 	}
 }
 
 // loud are the holds that an operator should hear of; the others are the ordinary pace of scaling and stand in the status.
-func loud(held reason.Code) string {
+func loud(held reason.Code) *catalog.Event {
 	switch held {
-	case hpa.HeldStale, hpa.HeldFall:
-		return string(held)
+	case hpa.HeldStale:
+		return catalog.EventStaleMetrics
+	case hpa.HeldFall:
+		return catalog.EventFallFasterThanHistory
 	}
-	return ""
+	return nil
 }
 
 // phrase renders a list for a message, the first few of it.

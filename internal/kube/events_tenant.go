@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/quota"
@@ -65,7 +65,7 @@ func (c *Cluster) reportTenants(r *loop.Report) {
 				by = by.Max(list[i].By)
 			}
 			if c.reporter.reportsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
-				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventShort, shortText(list))
+				c.event(ref, catalog.EventShort, shortText(list))
 			}
 		}
 		for _, list := range byDay(oversoldOf(d, t.ID), func(o *quota.Oversold) time.Time { return o.From }) {
@@ -74,7 +74,7 @@ func (c *Cluster) reportTenants(r *loop.Report) {
 				by = by.Max(list[i].Promised.Sub(list[i].Kept))
 			}
 			if c.reporter.reportsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
-				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventOversold, oversoldText(list))
+				c.event(ref, catalog.EventOversold, oversoldText(list))
 			}
 		}
 		if x := d.Share(t.ID); x != nil {
@@ -89,7 +89,7 @@ func (c *Cluster) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 		since = fmt.Sprint(x.OverSince.Unix())
 	}
 	if c.reporter.news("over "+string(t.ID), since) {
-		c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventQuotaNotice, overText(x))
+		c.event(ref, catalog.EventQuotaNotice, overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
 			j, ok := c.jobs.get(n.Namespace, n.Name)
@@ -98,12 +98,10 @@ func (c *Cluster) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 			}
 			by := x.Deadline.UTC().Format("15:04:05 MST")
 			if !x.OverOffline.IsZero() {
-				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, v1alpha1.EventQuotaNotice,
-					"CapacityQuota %s gives back %s of offline work by %s: members above the minimum leave then", t.ID, x.OverOffline, by)
+				c.event(reference("ElasticJob", &j.header), catalog.EventQuotaNoticeJob, t.ID, x.OverOffline, by)
 			}
 			if parcels := parcelsOver(x); parcels != "" {
-				c.events.Eventf(reference("ElasticJob", &j.header), corev1.EventTypeWarning, v1alpha1.EventQuotaNotice,
-					"CapacityQuota %s leaves %s by %s: members there end then, whole gangs where a lender's job waits", t.ID, parcels, by)
+				c.event(reference("ElasticJob", &j.header), catalog.EventQuotaNoticeParcels, t.ID, parcels, by)
 			}
 		}
 	}
@@ -112,6 +110,6 @@ func (c *Cluster) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 		burst = fmt.Sprint(x.BurstSince.Unix())
 	}
 	if c.reporter.news("burst "+string(t.ID), burst) {
-		c.events.Event(ref, corev1.EventTypeNormal, v1alpha1.EventBurst, burstText(t, x))
+		c.event(ref, catalog.EventBurst, t.Burst.Percent, burstEnds(t, x))
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -141,7 +142,7 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	}
 	until(t, "events that name the numbers", func() bool {
 		named := map[string]bool{}
-		list, err := p.core.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventNotBelieved})
+		list, err := p.core.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + catalog.EventNotBelieved.Reason()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,13 +209,13 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		if !ok {
 			t.Fatal("the service is gone")
 		}
-		return meta.FindStatusCondition(o.api.Status.Conditions, v1alpha1.ConditionAbleToScale)
+		return meta.FindStatusCondition(o.api.Status.Conditions, catalog.ConditionAbleToScale)
 	}
 	p.stampTarget(t, id, stampText(p.epoch+1, lease, made.UID))
-	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, v1alpha1.EventNewerLeader) {
+	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, catalog.NewerLeader.Reason()) {
 		t.Errorf("a larger epoch by hand: %+v", r)
 	}
-	if c := able(); c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.EventNewerLeader || !strings.Contains(c.Message, "kubectl annotate deployment -n default "+id) {
+	if c := able(); c == nil || c.Status != metav1.ConditionFalse || c.Reason != catalog.NewerLeader.Reason() || !strings.Contains(c.Message, "kubectl annotate deployment -n default "+id) {
 		t.Errorf("the condition is %+v", c)
 	}
 	p.stampTarget(t, id, "")
@@ -281,7 +282,7 @@ func TestPlaneTwoInstallations(t *testing.T) {
 		})
 	}()
 	until(t, "the event that names both", func() bool {
-		list, err := p.core.CoreV1().Events("springtide-"+id).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventAnotherInstallation})
+		list, err := p.core.CoreV1().Events("springtide-"+id).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + catalog.EventAnotherInstallation.Reason()})
 		if err != nil {
 			t.Fatal(err)
 		}

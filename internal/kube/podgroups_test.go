@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/planner"
 )
@@ -139,7 +140,7 @@ func TestAForeignGroupStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := record.NewFakeRecorder(100)
-	w.events = events
+	w.events = declared{events, t}
 	w.report(t, &planner.Plan{})
 	if _, groups := w.groups(t); groups["bert-gang"] != 7 {
 		t.Errorf("%v", groups)
@@ -149,7 +150,7 @@ func TestAForeignGroupStays(t *testing.T) {
 	}
 	select {
 	case text := <-events.Events:
-		if want := corev1.EventTypeWarning + " " + v1alpha1.EventPodGroupFailed; len(text) < len(want) || text[:len(want)] != want {
+		if want := corev1.EventTypeWarning + " " + catalog.EventPodGroupFailed.Reason(); len(text) < len(want) || text[:len(want)] != want {
 			t.Errorf("the event is %q", text)
 		}
 	default:

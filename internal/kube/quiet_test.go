@@ -34,7 +34,7 @@ func TestQuietCyclesWriteNothing(t *testing.T) {
 		objects = append(objects, node(n, inWeb), loan(l, n, "Lent", 1, 0), nodeShare(n, l, "batch", "", 1, false, 0))
 	}
 	w := newWorld(t, objects...)
-	w.Cluster.events = record.NewFakeRecorder(1000)
+	w.Cluster.events = declared{record.NewFakeRecorder(1000), t}
 	rec := w.recordWrites()
 	history := map[fleet.ServiceID][]hpa.Decision{}
 	cycle := func(minute int) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -173,8 +174,17 @@ func newConditions(was []metav1.Condition, at time.Time, generation int64) *cond
 	return &conditions{list: append([]metav1.Condition(nil), was...), at: at, generation: generation}
 }
 
-// set records a condition; the reason must be a CamelCase word and the message a sentence.
-func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
+// set records a condition; args are what the words of the verdict take.
+func (c *conditions) set(v *catalog.Verdict, args ...any) {
+	c.record(v.Type(), v.Status(), v.Reason(), v.Text(args...))
+}
+
+// refuse records why a condition is not met by an object that is refused.
+func (c *conditions) refuse(v *catalog.Verdict, p fleet.Problem) {
+	c.record(v.Type(), metav1.ConditionFalse, p.Reason, p.Message)
+}
+
+func (c *conditions) record(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&c.list, metav1.Condition{Type: kind, Status: status, Reason: reason,
 		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *stamp(c.at), ObservedGeneration: c.generation})
 }
@@ -183,12 +193,12 @@ func (c *conditions) set(kind string, status metav1.ConditionStatus, reason, mes
 func (c *conditions) drop(kind string) { meta.RemoveStatusCondition(&c.list, kind) }
 
 // accept records whether an object is accepted.
-func (c *conditions) accept(problem fleet.Problem, otherwise string) {
-	if !problem.Any() {
-		c.set(v1alpha1.ConditionAccepted, metav1.ConditionTrue, "Accepted", otherwise)
+func (c *conditions) accept(problem fleet.Problem, otherwise *catalog.Verdict) {
+	if problem.Any() {
+		c.refuse(otherwise, problem)
 		return
 	}
-	c.set(v1alpha1.ConditionAccepted, metav1.ConditionFalse, problem.Reason, problem.Message)
+	c.set(otherwise)
 }
 
 // verdict is what of a condition an operator would act on.

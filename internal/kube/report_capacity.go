@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -79,7 +80,7 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 		}
 	}
 	c := newConditions(o.Status.Conditions, w.now, o.Generation)
-	c.accept(p.Refused, "the node selector picks machines of this pool alone")
+	c.accept(p.Refused, catalog.PoolAccepted)
 	poolConditions(c, r, p, nodes, alive, silent)
 	watermark(c, &r.Plan.Division.Level, p)
 	accounted(c, r.Plan.Strays, p)
@@ -101,19 +102,19 @@ func accounted(c *conditions, strays []planner.Stray, p *fleet.Pool) {
 		}
 	}
 	if n == 0 {
-		c.set(v1alpha1.ConditionAccounted, metav1.ConditionTrue, "AllAccounted", "every machine that a borrower uses has a loan")
+		c.set(catalog.PoolAccountedAllAccounted)
 		return
 	}
 	x := &strays[first]
-	text := fmt.Sprintf("machines that are used without a loan: %d; first: %s", n, x.Why.Text())
+	held := ""
 	if !x.Held.None() {
-		text += "; nothing is done about it yet: " + x.Held.Text()
+		held = "; nothing is done about it yet: " + x.Held.Text()
 	}
 	if x.Why.Code == reason.LoanGone {
-		c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, string(reason.LoanGone), text)
+		c.set(catalog.PoolAccountedLoanGone, n, x.Why.Text(), held)
 		return
 	}
-	c.set(v1alpha1.ConditionAccounted, metav1.ConditionFalse, string(reason.StrayPods), text)
+	c.set(catalog.PoolAccountedStrayPods, n, x.Why.Text(), held)
 }
 
 // shutOf are the machines of a pool on which no online pod may land.
@@ -128,9 +129,8 @@ func shutOf(plan *planner.Plan, pool fleet.PoolID) []planner.ShutMachines {
 
 // roomCondition names what keeps online pods off machines of a pool, and of how many.
 func roomCondition(c *conditions, shut []planner.ShutMachines, nodes int) {
-	const kind = v1alpha1.ConditionRoomOpen
 	if len(shut) == 0 {
-		c.set(kind, metav1.ConditionTrue, "AllOpen", "online pods may land on every machine")
+		c.set(catalog.PoolRoomAllOpen)
 		return
 	}
 	n, parts := 0, make([]string, 0, len(shut))
@@ -138,12 +138,11 @@ func roomCondition(c *conditions, shut []planner.ShutMachines, nodes int) {
 		n += x.Nodes
 		parts = append(parts, fmt.Sprintf("%d by %s", x.Nodes, x.By))
 	}
-	text := fmt.Sprintf("%d of %d machines take no online pods, so they are no room and lending stops accordingly: %s", n, nodes, phrase(parts))
 	if slices.ContainsFunc(shut, func(x planner.ShutMachines) bool { return x.By.By == fleet.ShutByTaint }) {
-		c.set(kind, metav1.ConditionFalse, "ForeignTaint", text+"; to fix: remove the taint, or let the pool's services tolerate it")
+		c.set(catalog.PoolRoomForeignTaint, n, nodes, phrase(parts))
 		return
 	}
-	c.set(kind, metav1.ConditionFalse, "NotSchedulable", text)
+	c.set(catalog.PoolRoomNotSchedulable, n, nodes, phrase(parts))
 }
 
 // shutNews is what of it is worth an event: what keeps pods off, and not of how many machines.
@@ -163,43 +162,36 @@ func recallLead(l *planner.Lead) *v1alpha1.RecallLead {
 	return &v1alpha1.RecallLead{NoticeSeconds: whole(l.Notice), DrainSeconds: whole(l.Drain), CleanSeconds: whole(l.Clean), StartupSeconds: whole(l.StartUp)}
 }
 
-// reasonFrozen in a pool's status outlives the leader that saw the freeze: the next one announces again what ran out
-// under it.
-const reasonFrozen = "Frozen"
-
 func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, silent int) {
 	switch {
 	case p.Refused.Any():
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, p.Refused.Reason, p.Refused.Message)
+		c.refuse(catalog.PoolReadyRefused, p.Refused)
 	case r.Snapshot.Frozen != "":
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, reasonFrozen, "all actions are held: "+r.Snapshot.Frozen)
+		c.set(catalog.PoolReadyFrozen, r.Snapshot.Frozen)
 	case !p.Mode.Acts():
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Mode"+string(p.Mode), fmt.Sprintf("mode %s lends and recalls nothing; set spec.mode to Auto to let it act", p.Mode))
+		c.set(catalog.PoolReadyMode(p.Mode), p.Mode)
 	default:
-		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Lending", "the pool lends and recalls on its terms")
+		c.set(catalog.PoolReadyLending)
 	}
 	switch {
 	case nodes == 0:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionUnknown, "NoNodes", "the node selector picks no machine")
+		c.set(catalog.PoolAgentsNoNodes)
 	case alive == nodes:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionTrue, "AllAlive", "every machine has a live agent")
+		c.set(catalog.PoolAgentsAllAlive)
 	case silent == 0:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsMissing", fmt.Sprintf(
-			"%d of %d machines have no agent: they are lent whole, and no socket of them, which needs an agent", nodes-alive, nodes))
+		c.set(catalog.PoolAgentsMissing, nodes-alive, nodes)
 	default:
-		c.set(v1alpha1.ConditionAgentAlive, metav1.ConditionFalse, "AgentsSilent", fmt.Sprintf(
-			"the agents of %d of %d machines are silent: these are not lent; to fix: run the agent, or springtide node forget-agent where it is gone; %d more never had one and are lent whole",
-			silent, nodes, nodes-alive-silent))
+		c.set(catalog.PoolAgentsSilent, silent, nodes, nodes-alive-silent)
 	}
 	if r.StoreErr != nil {
-		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionFalse, "StoreDown", "the journal is kept in memory until the store is back: "+r.StoreErr.Error())
+		c.set(catalog.PoolStoreDown, r.StoreErr.Error())
 		return
 	}
 	if r.StoreNote != "" {
-		c.set(v1alpha1.ConditionStoreReady, metav1.ConditionTrue, "StoreBeganAgain", r.StoreNote)
+		c.set(catalog.PoolStoreBeganAgain, r.StoreNote)
 		return
 	}
-	c.set(v1alpha1.ConditionStoreReady, metav1.ConditionTrue, "StoreUp", "the store takes the journal")
+	c.set(catalog.PoolStoreUp)
 }
 
 // jobGist is what of a job's status is worth a write of its own.
@@ -305,19 +297,19 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 }
 
 func jobConditions(c *conditions, j *fleet.Job, frozen, newer string) {
-	c.accept(j.Blocked, "every member's workload can be resized")
+	c.accept(j.Blocked, catalog.JobAccepted)
 	switch {
 	case j.Blocked.Any():
-		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, j.Blocked.Reason, j.Blocked.Message)
+		c.refuse(catalog.JobAbleRefused, j.Blocked)
 	case newer != "":
-		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, v1alpha1.EventNewerLeader, newer)
+		c.set(catalog.JobAbleNewerLeader, newer, v1alpha1.AnnotationLeaderEpoch)
 	case frozen != "":
-		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, "Frozen", "all actions are held: "+frozen)
+		c.set(catalog.JobAbleFrozen, frozen)
 	case j.PodsRefused() != nil:
 		m := j.PodsRefused()
-		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionFalse, "PodsRefused", "the API server refuses pods of member "+m.Role+": "+m.PodsRefused+"; to fix: raise the quota or limit that the text names, or correct the pod template: the job goes on by itself then")
+		c.set(catalog.JobAblePodsRefused, m.Role, m.PodsRefused)
 	default:
-		c.set(v1alpha1.ConditionAbleToScale, metav1.ConditionTrue, "ReadyForNewScale", "members follow the room that is free or lent")
+		c.set(catalog.JobAbleReadyForNewScale)
 	}
 }
 
@@ -339,20 +331,20 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		c.accept(missingLifts(f, r.Snapshot), "every lift names a service")
+		c.accept(missingLifts(f, r.Snapshot), catalog.FestivalAccepted)
 		switch {
 		case !w.now.Before(f.End):
 			s.Phase = festivalOver
-			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Over", "the festival is over")
+			c.set(catalog.FestivalReadyOver)
 		case !f.Approved:
 			s.Phase = festivalWaiting
-			c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "NotApproved", "the plan is only computed: set spec.approved to let it act")
+			c.set(catalog.FestivalReadyNotApproved)
 		case w.now.Before(f.Start):
 			s.Phase = festivalWaiting
-			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Approved", "the lifts begin at their start")
+			c.set(catalog.FestivalReadyApproved)
 		default:
 			s.Phase = festivalLifting
-			c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Lifting", "the lifts are in force")
+			c.set(catalog.FestivalReadyLifting)
 		}
 		s.Conditions = c.list
 		type gist struct {
@@ -378,5 +370,5 @@ func missingLifts(f *fleet.Festival, s *fleet.Snapshot) fleet.Problem {
 	if len(missing) == 0 {
 		return fleet.Problem{}
 	}
-	return fleet.Refuse("ServiceNotFound", "there is no ElasticService %s: create it, or correct spec.lifts", phrase(missing))
+	return catalog.ServiceNotFound.Of(phrase(missing))
 }

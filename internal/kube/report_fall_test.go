@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
@@ -27,7 +28,7 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Doubt: c.hold}
 		})
 		found := ""
-		if x := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, v1alpha1.ConditionFall); x != nil {
+		if x := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, catalog.ConditionFall); x != nil {
 			found = x.Reason
 		}
 		if found != c.reason {
@@ -59,13 +60,13 @@ func TestReportAnUnconfirmedRise(t *testing.T) {
 		})
 		conditions := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
 		found := ""
-		if x := meta.FindStatusCondition(conditions, v1alpha1.ConditionRise); x != nil {
+		if x := meta.FindStatusCondition(conditions, catalog.ConditionRise); x != nil {
 			found = x.Reason
 		}
 		if found != c.reason {
 			t.Errorf("step %d: reason %q, want %q", i, found, c.reason)
 		}
-		if x := meta.FindStatusCondition(conditions, v1alpha1.ConditionFall); c.hold.Rise && x != nil {
+		if x := meta.FindStatusCondition(conditions, catalog.ConditionFall); c.hold.Rise && x != nil {
 			t.Errorf("step %d: a rise is reported as a fall", i)
 		}
 	}

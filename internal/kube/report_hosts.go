@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -53,7 +54,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, leaving, ring.unlisted))
 		ref := reference("ElasticJob", &o.header)
 		if out := ring.leftOut(now); len(out) > before {
-			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventHostLeftOut, "%d members failed and are not listed for a while: %s", len(out), restingText(out))
+			c.event(ref, catalog.EventHostLeftOut, len(out), restingText(out))
 		}
 		ring.listed = len(hosts)
 		err := c.putHosts(ctx, o, ring, hostData(hosts, max(want.Slots, 1)))
@@ -62,7 +63,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 			trouble = err.Error()
 		}
 		if c.reporter.news("hosts "+string(o.UID), trouble) {
-			c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventHostListFailed, trouble)
+			c.event(ref, catalog.EventHostListFailed, trouble)
 		}
 	}
 	c.rings = kept

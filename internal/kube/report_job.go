@@ -5,9 +5,7 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -65,11 +63,11 @@ func gistOfETA(e *v1alpha1.ETAStatus) etaGist {
 func gangCondition(c *conditions, g *planner.GangView) {
 	switch {
 	case g == nil:
-		c.drop(v1alpha1.ConditionGangWhole)
+		c.drop(catalog.ConditionGangWhole)
 	case g.Phase == fleet.GangWhole:
-		c.set(v1alpha1.ConditionGangWhole, metav1.ConditionTrue, string(g.Phase), "the minimum of every member runs")
+		c.set(catalog.JobGangWhole)
 	default:
-		c.set(v1alpha1.ConditionGangWhole, metav1.ConditionFalse, string(g.Phase), g.Note.Text())
+		c.set(catalog.JobGang(g.Phase), g.Note.Text())
 	}
 }
 
@@ -87,7 +85,7 @@ func (c *Cluster) reportGangs(r *loop.Report) {
 			gaveUp = g.Note.Text()
 		}
 		if c.reporter.news("gang "+string(g.Job), gaveUp) {
-			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, v1alpha1.EventGangRolledBack, gaveUp)
+			c.event(reference("ElasticJob", &o.header), catalog.EventGangRolledBack, gaveUp)
 		}
 	}
 }

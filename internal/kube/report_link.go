@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -45,20 +43,15 @@ func bottleneckOf(p *planner.Plan, id fleet.ServiceID) *planner.LinkView {
 }
 
 func (v *serviceView) bottleneck(c *conditions) {
-	const kind = v1alpha1.ConditionBottleneck
 	if v.svc.LinkGroup == "" {
-		c.drop(kind)
+		c.drop(catalog.ConditionBottleneck)
 		return
 	}
 	if l := bottleneckOf(v.r.Plan, v.svc.ID); l != nil {
-		c.set(kind, metav1.ConditionTrue, "HeldBack", bottleneckText(l))
+		c.set(catalog.ServiceChainHeldBack, l.Group, l.Why)
 		return
 	}
-	c.set(kind, metav1.ConditionFalse, "KeepsUp", "the chain waits for no replica of this service")
-}
-
-func bottleneckText(l *planner.LinkView) string {
-	return fmt.Sprintf("link group %s can do no more than this service: %s", l.Group, l.Why)
+	c.set(catalog.ServiceChainKeepsUp)
 }
 
 // reportBottlenecks says once when a service begins to hold its link group back.
@@ -67,7 +60,7 @@ func (c *Cluster) reportBottlenecks(r *loop.Report) {
 		l := &r.Plan.Links[i]
 		if c.reporter.news("bottleneck "+l.Group, string(l.Bottleneck)) {
 			if ref := c.serviceReference(l.Bottleneck); ref != nil {
-				c.events.Event(ref, corev1.EventTypeWarning, v1alpha1.EventChainBottleneck, bottleneckText(l))
+				c.event(ref, catalog.EventChainBottleneck, l.Group, l.Why)
 			}
 		}
 	}

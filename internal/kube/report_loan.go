@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -50,48 +49,45 @@ func loanConditions(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time)
 	} else {
 		lateLoan(c, l, now)
 	}
-	const kind = v1alpha1.ConditionAgentAlive
 	switch {
 	case n == nil:
-		c.set(kind, metav1.ConditionUnknown, "NodeGone", "the machine is gone")
+		c.set(catalog.LoanAgentsNodeGone)
 	case n.AgentAlive:
-		c.set(kind, metav1.ConditionTrue, "Alive", "the machine's agent shows life")
+		c.set(catalog.LoanAgentsAlive)
 	case n.Agentless() && l.Kind == fleet.KindNode:
-		c.set(kind, metav1.ConditionFalse, "NoAgent", "the machine has no agent: the controller decides when it is clean")
+		c.set(catalog.LoanAgentsNoAgent)
 	default:
-		c.set(kind, metav1.ConditionFalse, "Silent", "the machine's agent shows no life: no component can report the parcel clean")
+		c.set(catalog.LoanAgentsSilent)
 	}
 }
 
 // cleanLoan says whether the node side reported the parcel empty for the hand-over that is under way, or was the last.
 func cleanLoan(c *conditions, l *fleet.Loan, n *fleet.Node) {
-	const kind = v1alpha1.ConditionClean
 	switch {
 	case l.Phase == fleet.Lent:
-		c.set(kind, metav1.ConditionFalse, "Lent", "the borrower uses the parcel")
+		c.set(catalog.LoanCleanLent)
 	case l.Phase == fleet.Cancelled:
-		c.set(kind, metav1.ConditionFalse, "Cancelled", "the parcel never left home")
+		c.set(catalog.LoanCleanCancelled)
 	case l.Phase == fleet.Returned:
-		c.set(kind, metav1.ConditionTrue, "Returned", l.Reason.Text())
+		c.set(catalog.LoanCleanReturned, l.Reason.Text())
 	case n != nil && n.Share.Find(l.ID) != nil && n.Share.Find(l.ID).IsClean(l.Epoch):
-		c.set(kind, metav1.ConditionTrue, "Reported", fmt.Sprintf("the node side reported the cells empty for epoch %d", l.Epoch))
+		c.set(catalog.LoanCleanReported, l.Epoch)
 	default:
-		c.set(kind, metav1.ConditionFalse, "InUse", fmt.Sprintf("the node side has not reported the cells empty for epoch %d", l.Epoch))
+		c.set(catalog.LoanCleanInUse, l.Epoch)
 	}
 }
 
 // noticedLoan says whether the borrower has a notice.
 func noticedLoan(c *conditions, l *fleet.Loan) {
-	const kind = v1alpha1.ConditionNoticed
 	switch {
 	case l.Phase == fleet.Emptying && !l.Deadline.IsZero():
-		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the lender's work has until %s to save itself: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason.Text()))
+		c.set(catalog.LoanNoticedLender, l.Deadline.UTC().Format(time.RFC3339), l.Reason.Text())
 	case l.FirstNotice.IsZero():
-		c.set(kind, metav1.ConditionFalse, "NotRecalled", "no recall notice was sent")
+		c.set(catalog.LoanNoticedNotRecalled)
 	case l.Phase == fleet.Noticed:
-		c.set(kind, metav1.ConditionTrue, "NoticeGiven", fmt.Sprintf("the borrower has until %s to save its work: %s", l.Deadline.UTC().Format(time.RFC3339), l.Reason.Text()))
+		c.set(catalog.LoanNoticedBorrower, l.Deadline.UTC().Format(time.RFC3339), l.Reason.Text())
 	default:
-		c.set(kind, metav1.ConditionTrue, "NoticeOver", fmt.Sprintf("the notice of %s is over", l.FirstNotice.UTC().Format(time.RFC3339)))
+		c.set(catalog.LoanNoticedOver, l.FirstNotice.UTC().Format(time.RFC3339))
 	}
 }
 
@@ -157,29 +153,27 @@ func (b *borrowers) text() string {
 // forcedLoan names the rung of the ladder on which a recall stands, by what was observed: which pods end, which were killed, and which were refused, by whom.
 // The clock alone says nothing: a time that passed ended no pod.
 func forcedLoan(c *conditions, l *fleet.Loan, r *loop.Report, now time.Time) {
-	const kind = v1alpha1.ConditionForced
 	kill := l.KillAt.UTC().Format(time.RFC3339)
 	b := borrowersOn(r.Snapshot, l.Node)
 	switch {
 	case l.Phase == fleet.WrittenOff:
-		c.set(kind, metav1.ConditionTrue, "WrittenOff", "the machine was cut off and is not clean: its capacity counts as lost until it is; "+b.text())
+		c.set(catalog.LoanForcedWrittenOff, b.text())
 	case l.Phase == fleet.Fenced && !isCutOff(r.Snapshot.Node(l.Node)):
-		c.set(kind, metav1.ConditionTrue, "Fencing", "the machine was not clean in time, and the taint "+v1alpha1.TaintFenced+" that cuts it off is not on it yet: "+b.text())
+		c.set(catalog.LoanForcedFencing, v1alpha1.TaintFenced, b.text())
 	case l.Phase == fleet.Fenced:
-		c.set(kind, metav1.ConditionTrue, "Fenced", "the machine was not clean in time and is cut off by the taint "+v1alpha1.TaintFenced+": "+b.text())
+		c.set(catalog.LoanForcedFenced, v1alpha1.TaintFenced, b.text())
 	case len(asked(l, r.Snapshot, b.refused)) > 0:
 		refusedLoan(c, l, r, asked(l, r.Snapshot, b.refused))
 	case l.Phase == fleet.Draining && len(b.unkilled) > 0:
-		c.set(kind, metav1.ConditionFalse, "KillRefused", fmt.Sprintf("%s refused to kill %d pods whose time to end was over at %s%s",
-			fleet.Guards(b.unkilled), len(b.unkilled), kill, toFix(b.unkilled[0])))
+		c.set(catalog.LoanForcedKillRefused, fleet.Guards(b.unkilled), len(b.unkilled), kill, toFix(b.unkilled[0]))
 	case l.Phase == fleet.Draining && b.killed > 0:
-		c.set(kind, metav1.ConditionTrue, "Killing", fmt.Sprintf("%d pods that had not ended by %s were killed and are still there", b.killed, kill))
+		c.set(catalog.LoanForcedKilling, b.killed, kill)
 	case l.Phase == fleet.Draining && b.ending > 0 && l.Killing(now):
-		c.set(kind, metav1.ConditionFalse, "KillDue", fmt.Sprintf("%d evicted pods had until %s to end: they are killed next", b.ending, kill))
+		c.set(catalog.LoanForcedKillDue, b.ending, kill)
 	case l.Phase == fleet.Draining && b.ending > 0 && !l.KillAt.IsZero():
-		c.set(kind, metav1.ConditionFalse, "KillAnnounced", fmt.Sprintf("%d evicted pods have until %s to end, and are killed then", b.ending, kill))
+		c.set(catalog.LoanForcedKillAnnounced, b.ending, kill)
 	default:
-		c.set(kind, metav1.ConditionFalse, "NotForced", "nothing is taken by force")
+		c.set(catalog.LoanForcedNotForced)
 	}
 }
 
@@ -206,7 +200,6 @@ func isCutOff(n *fleet.Node) bool { return n != nil && n.Marks.Fence != fleet.Fe
 
 // refusedLoan says who keeps pods on a machine that is to be empty, and what becomes of them.
 func refusedLoan(c *conditions, l *fleet.Loan, r *loop.Report, refused []*fleet.Pod) {
-	const kind = v1alpha1.ConditionForced
 	first := refused[0]
 	text := fmt.Sprintf("%s refuses to evict pod %s", fleet.Guards(refused), first.Name)
 	if more := len(refused) - 1; more > 0 {
@@ -222,17 +215,17 @@ func refusedLoan(c *conditions, l *fleet.Loan, r *loop.Report, refused []*fleet.
 	text += toFix(first)
 	switch first.Refused.Cause {
 	case fleet.RefusedByBudget:
-		c.set(kind, metav1.ConditionFalse, "BudgetRefused", text)
+		c.set(catalog.LoanForcedBudgetRefused, text)
 	case fleet.RefusedByBudgets:
-		c.set(kind, metav1.ConditionFalse, "TwoBudgets", text)
+		c.set(catalog.LoanForcedTwoBudgets, text)
 	case fleet.RefusedByWebhook:
-		c.set(kind, metav1.ConditionFalse, "WebhookRefused", text)
+		c.set(catalog.LoanForcedWebhookRefused, text)
 	case fleet.RefusedByPolicy:
-		c.set(kind, metav1.ConditionFalse, "PolicyRefused", text)
+		c.set(catalog.LoanForcedPolicyRefused, text)
 	case fleet.RefusedByRights:
-		c.set(kind, metav1.ConditionFalse, "RightMissing", text)
+		c.set(catalog.LoanForcedRightMissing, text)
 	default:
-		c.set(kind, metav1.ConditionFalse, "EvictionRefused", text)
+		c.set(catalog.LoanForcedEvictionRefused, text)
 	}
 }
 
@@ -245,29 +238,27 @@ func toFix(p *fleet.Pod) string {
 
 // lateLoan says whether a recalled parcel keeps, or kept, the due time of its first notice.
 func lateLoan(c *conditions, l *fleet.Loan, now time.Time) {
-	const kind = v1alpha1.ConditionLate
 	due := l.Due.UTC().Format(time.RFC3339)
 	switch late := l.Late(now); {
 	case l.FirstNotice.IsZero():
-		c.set(kind, metav1.ConditionFalse, "NotDue", "the parcel was not recalled")
+		c.set(catalog.LoanLateNotDue)
 	case late && l.CleanAt.IsZero():
-		c.set(kind, metav1.ConditionTrue, "Overdue", fmt.Sprintf("the parcel was due at %s and is %s", due, l.Phase))
+		c.set(catalog.LoanLateOverdue, due, l.Phase)
 	case late:
-		c.set(kind, metav1.ConditionTrue, "CameLate", fmt.Sprintf("the parcel was due at %s and clean at %s", due, l.CleanAt.UTC().Format(time.RFC3339)))
+		c.set(catalog.LoanLateCameLate, due, l.CleanAt.UTC().Format(time.RFC3339))
 	case l.CleanAt.IsZero():
-		c.set(kind, metav1.ConditionFalse, "BeforeDue", "the parcel is due at "+due)
+		c.set(catalog.LoanLateBeforeDue, due)
 	default:
-		c.set(kind, metav1.ConditionFalse, "InTime", fmt.Sprintf("the parcel was due at %s and clean at %s", due, l.CleanAt.UTC().Format(time.RFC3339)))
+		c.set(catalog.LoanLateInTime, due, l.CleanAt.UTC().Format(time.RFC3339))
 	}
 }
 
 // overrun says whether online keeps what it borrowed from offline beyond its due time, which yields to what online needs.
 func overrun(c *conditions, l *fleet.Loan, now time.Time) {
-	const kind = v1alpha1.ConditionLate
 	due := l.Due.UTC().Format(time.RFC3339)
 	if l.Phase.Away() && !l.Due.IsZero() && now.After(l.Due) {
-		c.set(kind, metav1.ConditionTrue, "Overrun", "online still needs the machine, which was to go home at "+due)
+		c.set(catalog.LoanLateOverrun, due)
 		return
 	}
-	c.set(kind, metav1.ConditionFalse, "BeforeDue", "the machine is to go home by "+due+", if online can do without it then")
+	c.set(catalog.LoanLateBorrowedBeforeDue, due)
 }

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/scheduling/schedulingv1/workloadbuilder"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -92,7 +92,7 @@ func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 			kept[o.UID] = groupWritten{least, now}
 		}
 		if c.reporter.news("group "+string(o.UID), trouble) {
-			c.events.Event(reference("ElasticJob", &o.header), corev1.EventTypeWarning, v1alpha1.EventPodGroupFailed, trouble)
+			c.event(reference("ElasticJob", &o.header), catalog.EventPodGroupFailed, trouble)
 		}
 	}
 	g.written = kept

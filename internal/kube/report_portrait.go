@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/internal/loop"
@@ -30,7 +29,7 @@ func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.Portrai
 		s.LastError = was.LastError
 	}
 	if err := v.r.HistoryErr; err != nil && !errors.Is(err, loop.ErrNotRead) {
-		s.LastError = v1alpha1.Clip(v.w.now.Format(time.RFC3339)+": "+sourceDown, v1alpha1.MaxNoteLength)
+		s.LastError = v1alpha1.Clip(v.w.now.Format(time.RFC3339)+": "+catalog.ServiceDataSourceDown.Text(), v1alpha1.MaxNoteLength)
 	}
 	return s
 }
@@ -47,25 +46,16 @@ func accuracyStatus(p *portrait.Portrait) []v1alpha1.ForecastAccuracy {
 	return out
 }
 
-// lostSkill is what is said of a portrait whose forecasts are not believed, with what follows from it; empty where they are.
-func lostSkill(p *portrait.Portrait) string {
-	if !p.Record.Skill.Lost {
-		return ""
-	}
-	return p.Record.String() + "; meanwhile nothing scales in, and the live signals add what they ask for"
-}
-
 // skill says whether the forecasts are still as good as they were.
 func (v *serviceView) skill(c *conditions) {
-	const kind = v1alpha1.ConditionSkillLost
 	p, ok := v.r.Portraits[v.svc.ID]
 	switch {
 	case !ok || len(forecast.Accuracies(&p)) == 0:
-		c.set(kind, metav1.ConditionUnknown, "NotJudged", "no forecast was compared with what came yet")
+		c.set(catalog.ServiceSkillNotJudged)
 	case p.Record.Skill.Lost:
-		c.set(kind, metav1.ConditionTrue, "SkillLost", lostSkill(&p))
+		c.set(catalog.ServiceSkillLost, p.Record.String())
 	default:
-		c.set(kind, metav1.ConditionFalse, "Skilled", "the forecasts are as good as they usually are")
+		c.set(catalog.ServiceSkilled)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
@@ -32,18 +33,18 @@ func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 	}
 	check := func(what string, cs []metav1.Condition, ready metav1.ConditionStatus, reason string) {
 		t.Helper()
-		c := meta.FindStatusCondition(cs, v1alpha1.ConditionReady)
+		c := meta.FindStatusCondition(cs, catalog.ConditionReady)
 		if c == nil || c.Status != ready || c.Reason != reason {
 			t.Errorf("%s: Ready = %+v, want %s for %s", what, c, ready, reason)
 		}
-		if accepted := meta.IsStatusConditionTrue(cs, v1alpha1.ConditionAccepted); accepted != (ready == metav1.ConditionTrue) {
+		if accepted := meta.IsStatusConditionTrue(cs, catalog.ConditionAccepted); accepted != (ready == metav1.ConditionTrue) {
 			t.Errorf("%s: Accepted is %t", what, accepted)
 		}
 	}
 	check("an overlapping pool", object[v1alpha1.CapacityPool](t, r.world, gvrPools, "twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
 	circle := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "a").Status.Conditions
 	check("a quota in a circle", circle, metav1.ConditionFalse, "ParentCycle")
-	if c := meta.FindStatusCondition(circle, v1alpha1.ConditionGuaranteeKept); c == nil || c.Status != metav1.ConditionUnknown {
+	if c := meta.FindStatusCondition(circle, catalog.ConditionGuaranteeKept); c == nil || c.Status != metav1.ConditionUnknown {
 		t.Errorf("the guarantee of a quota that is not accepted: %+v", c)
 	}
 	check("a quota without its parent", object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
@@ -64,7 +65,7 @@ func TestReportRefusedService(t *testing.T) {
 	if s.DesiredReplicas != 0 || s.FloorReplicas != 0 || !strings.HasPrefix(s.Reason, "refused: spec.windows[0].start: ") {
 		t.Errorf("desired %d, floor %d, reason %q", s.DesiredReplicas, s.FloorReplicas, s.Reason)
 	}
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDataFresh); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NotSized" {
+	if c := meta.FindStatusCondition(s.Conditions, catalog.ConditionDataFresh); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NotSized" {
 		t.Errorf("DataFresh = %+v, want Unknown: nothing is sized", c)
 	}
 }
@@ -79,7 +80,7 @@ func TestReportNoForecastWithoutSamples(t *testing.T) {
 		tide.Model = "flat"
 		rep.Tides[id] = tide
 	})
-	c := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, v1alpha1.ConditionForecastReady)
+	c := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, catalog.ConditionForecastReady)
 	if c == nil || c.Reason != "NoSamples" || c.Message != "no forecast: no samples read yet" {
 		t.Errorf("ForecastReady = %+v", c)
 	}

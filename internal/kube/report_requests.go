@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -85,9 +84,9 @@ func (c *Cluster) reportResizes(r *loop.Report, done map[planner.Key]loop.Result
 		}
 		switch o := done[planner.KeyOf(z)]; o.Outcome {
 		case loop.Done:
-			c.events.Eventf(ref, corev1.EventTypeNormal, v1alpha1.EventResized, "%s from %s to %s: %s", what, z.From, z.To, z.Why.Text())
+			c.event(ref, catalog.EventResized, what, z.From, z.To, z.Why.Text())
 		case loop.Failed:
-			c.events.Eventf(ref, corev1.EventTypeWarning, v1alpha1.EventResizeFailed, "%s from %s to %s: %s", what, z.From, z.To, o.Message)
+			c.event(ref, catalog.EventResizeFailed, what, z.From, z.To, o.Message)
 		}
 	}
 }

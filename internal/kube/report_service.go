@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
@@ -42,11 +43,11 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
 		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
 	for i := range g.Conditions {
-		if c := &g.Conditions[i]; c.Type == v1alpha1.ConditionScalingLimit && c.Reason == string(hpa.LimitedRate) {
-			c.Status, c.Reason = metav1.ConditionFalse, reasonWithin // over within a minute; what lasts goes with the numbers
+		if c := &g.Conditions[i]; c.Type == catalog.ConditionScalingLimit && c.Reason == string(hpa.LimitedRate) {
+			c.Status, c.Reason = metav1.ConditionFalse, catalog.ServiceLimitedWithinBounds.Reason() // over within a minute; what lasts goes with the numbers
 		}
 	}
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScalingActive); c != nil && c.Reason == reasonMissing {
+	if c := meta.FindStatusCondition(s.Conditions, catalog.ConditionScalingActive); c != nil && c.Reason == catalog.ServiceActiveSignalsMissing.Reason() {
 		g.Missing = c.Message
 	}
 	if s.Tide != nil {
@@ -254,7 +255,7 @@ func summaryStatus(x *loop.Summary) *v1alpha1.SummaryStatus {
 
 func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition {
 	c := newConditions(o.Status.Conditions, v.w.now, o.Generation)
-	c.accept(v.svc.Blocked, "the spec makes sense and nothing else scales the target")
+	c.accept(v.svc.Blocked, catalog.ServiceAccepted)
 	v.able(c)
 	v.active(c)
 	v.limited(c)
@@ -270,160 +271,143 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 
 // able says whether the target is scaled, and what keeps it from being.
 func (v *serviceView) able(c *conditions) {
-	const kind = v1alpha1.ConditionAbleToScale
 	switch {
 	case v.svc.Blocked.Any():
-		c.set(kind, metav1.ConditionFalse, v.svc.Blocked.Reason, v.svc.Blocked.Message)
+		c.refuse(catalog.ServiceAbleRefused, v.svc.Blocked)
 	case v.r.Snapshot.Frozen != "":
-		c.set(kind, metav1.ConditionFalse, "Frozen", "all actions are held: "+v.r.Snapshot.Frozen)
+		c.set(catalog.ServiceAbleFrozen, v.r.Snapshot.Frozen)
 	case v.scaled.Outcome == loop.Failed:
-		c.set(kind, metav1.ConditionFalse, "ScaleFailed", v.scaled.Message)
+		c.set(catalog.ServiceAbleScaleFailed, v.scaled.Message)
 	case !v.svc.Mode.Acts():
-		c.set(kind, metav1.ConditionFalse, "Mode"+string(v.svc.Mode), fmt.Sprintf("mode %s records what it would do; set spec.mode to Auto to let it act", v.svc.Mode))
+		c.set(catalog.ServiceAbleMode(v.svc.Mode), v.svc.Mode)
 	case v.svc.Pause == fleet.PauseAll:
-		c.set(kind, metav1.ConditionFalse, "Paused", "spec.pause holds every change")
+		c.set(catalog.ServiceAblePaused)
 	case v.svc.SetToZero != "":
-		c.set(kind, metav1.ConditionFalse, "SetToZero", v.svc.SetToZero+" set spec.replicas of the target to 0, and it stays there; to fix: set it to another number, as with kubectl scale --replicas, and its load decides again")
+		c.set(catalog.ServiceAbleSetToZero, v.svc.SetToZero)
 	case v.svc.Contested(v.r.Snapshot.At):
-		c.set(kind, metav1.ConditionFalse, "Contested", contested(v.svc))
+		c.set(catalog.ServiceAbleContested, contested(v.svc)...)
 	case v.svc.PodsRefused != "":
-		c.set(kind, metav1.ConditionFalse, "PodsRefused", "the API server refuses pods of the target: "+v.svc.PodsRefused+"; to fix: raise the quota or limit that the text names, or correct the pod template")
+		c.set(catalog.ServiceAblePodsRefused, v.svc.PodsRefused)
 	case v.svc.ForeignWriter != "":
 		field, of := v.svc.Sets()
-		c.set(kind, metav1.ConditionTrue, "ForeignWriter", fmt.Sprintf("%s wrote %s of %s: remove %s from its manifest", v.svc.ForeignWriter, field, of, field))
+		c.set(catalog.ServiceAbleForeignWriter, v.svc.ForeignWriter, field, of, field)
 	case v.held != "":
-		c.set(kind, metav1.ConditionTrue, "Held", "a change waits: "+v.held)
+		c.set(catalog.ServiceAbleHeld, v.held)
 	default:
-		c.set(kind, metav1.ConditionTrue, "ReadyForNewScale", "the target is scaled as its load asks")
+		c.set(catalog.ServiceAbleReadyForNewScale)
 	}
 }
 
-// contested says that another writer takes spec.replicas back, and what to do.
-func contested(s *fleet.Service) string {
+// contested is what the words take that say that another writer takes spec.replicas back.
+func contested(s *fleet.Service) []any {
 	field, of := s.Sets()
-	return fmt.Sprintf("others took %s of %s back %d times within an hour, and %s wrote it last: nothing is scaled until an hour passes without; to fix: remove %s from its manifest, or set spec.mode to Observe",
-		field, of, s.Takeovers.Count, s.ForeignWriter, field)
+	return []any{field, of, s.Takeovers.Count, s.ForeignWriter, field}
 }
 
 // active says whether the signals that sizing needs are there.
 func (v *serviceView) active(c *conditions) {
-	const kind = v1alpha1.ConditionScalingActive
 	switch {
 	case v.svc.Blocked.Any() || v.target == nil:
-		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+		c.set(catalog.ServiceActiveNotSized)
 	case v.target.DataFresh:
-		c.set(kind, metav1.ConditionTrue, "SignalsFresh", "every signal is there and fresh")
+		c.set(catalog.ServiceActiveSignalsFresh)
 	case v.target.LiveAlone:
-		c.set(kind, metav1.ConditionTrue, "LiveSignals", "the forecast's skill is lost; live signals are fresh and decide alone")
+		c.set(catalog.ServiceActiveLiveSignals)
 	default:
-		c.set(kind, metav1.ConditionFalse, reasonMissing, "missing or too old: "+phrase(v.target.Missing)+"; nothing scales in meanwhile")
+		c.set(catalog.ServiceActiveSignalsMissing, phrase(v.target.Missing))
 	}
 }
 
 func (v *serviceView) limited(c *conditions) {
-	const kind = v1alpha1.ConditionScalingLimit
 	switch {
 	case v.target == nil || v.svc.Blocked.Any():
-		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+		c.set(catalog.ServiceLimitedNotSized)
 	case v.target.Limited != "":
-		text := fmt.Sprintf("%d replicas are wanted; %s leaves %d", v.target.Wanted, v.target.Limited.Text(), v.target.Replicas)
+		by := ""
 		if h := v.svc.HPA; v.svc.Actuation == fleet.ByHPAFloor && h != nil && h.Max < v.svc.Max && v.target.Limited == hpa.LimitedMax {
-			text += fmt.Sprintf("; the HorizontalPodAutoscaler %s has maxReplicas %d, below the %d of the service: to fix, raise it", h.Name, h.Max, v.svc.Max)
+			by = fmt.Sprintf("; the HorizontalPodAutoscaler %s has maxReplicas %d, below the %d of the service: to fix, raise it", h.Name, h.Max, v.svc.Max)
 		}
-		c.set(kind, metav1.ConditionTrue, string(v.target.Limited), text)
+		c.set(catalog.ServiceLimitedBy(v.target.Limited), v.target.Wanted, v.target.Limited.Text(), v.target.Replicas, by)
 	default:
-		c.set(kind, metav1.ConditionFalse, reasonWithin, "no bound cuts the target")
+		c.set(catalog.ServiceLimitedWithinBounds)
 	}
 }
 
 // forecast says whether the tide can be trusted.
 func (v *serviceView) forecast(c *conditions) {
-	const kind = v1alpha1.ConditionForecastReady
 	t, ok := v.r.Tides[v.svc.ID]
 	switch {
 	case !ok:
-		c.set(kind, metav1.ConditionUnknown, "NoTide", "nothing was forecast yet")
+		c.set(catalog.ServiceForecastNoTide)
 	case t.Trusted:
-		c.set(kind, metav1.ConditionTrue, "Trusted", fmt.Sprintf("model %s forecasts", t.Model))
+		c.set(catalog.ServiceForecastTrusted, t.Model)
 	case t.SkillLost:
-		c.set(kind, metav1.ConditionFalse, "SkillLost", t.Note)
+		c.set(catalog.ServiceForecastSkillLost, t.Note)
 	case v.sampleless():
-		c.set(kind, metav1.ConditionFalse, "NoSamples", "no forecast: no samples read yet")
+		c.set(catalog.ServiceForecastNoSamples)
 	case v.young() != "":
-		c.set(kind, metav1.ConditionFalse, "PortraitYoung", fmt.Sprintf("the history is too short, so the fall-back model %s forecasts: %s", t.Model, v.young()))
+		c.set(catalog.ServiceForecastPortraitYoung, t.Model, v.young())
 	default:
-		c.set(kind, metav1.ConditionFalse, "FallBack", fmt.Sprintf("the fall-back model %s forecasts: %s", t.Model, t.Note))
+		c.set(catalog.ServiceForecastFallBack, t.Model, t.Note)
 	}
 }
 
 // fall says that the load fell in a way that nothing confirms, and what follows. Once it was judged, the condition goes.
 func (v *serviceView) fall(c *conditions) {
-	const kind = v1alpha1.ConditionFall
 	h := v.r.Portraits[v.svc.ID].Doubt
 	since := h.Since.UTC().Format("2006-01-02 15:04 UTC")
 	switch {
 	case h.Held():
-		c.set(kind, metav1.ConditionTrue, "Held", fmt.Sprintf("the load fell faster than history on %s and no other source confirms it: nothing scales in. "+
-			"To fix: check the source of its metrics; a true fall is followed after fallHold of the configuration, or after a day if the CPU contradicts it", since))
+		c.set(catalog.ServiceFallHeld, since)
 	case h.Eased:
-		c.set(kind, metav1.ConditionTrue, "Eased", fmt.Sprintf("the load fell faster than history on %s and nothing confirmed it within fallHold, or within a day if the CPU contradicts it: "+
-			"scale-in goes on by at most a tenth of the replicas in a stabilisation window. To stop it: spec.pause In", since))
+		c.set(catalog.ServiceFallEased, since)
 	default:
-		c.drop(kind)
+		c.drop(catalog.ConditionFall)
 	}
 }
 
 // rise says that what is measured is not believed, or not learned yet. The figures change in each cycle and stand in the reason of the size.
 func (v *serviceView) rise(c *conditions) {
-	const kind = v1alpha1.ConditionRise
 	h := v.r.Portraits[v.svc.ID].Doubt
 	switch {
 	case v.target != nil && len(v.target.Unconfirmed) > 0:
-		c.set(kind, metav1.ConditionTrue, "NotBelieved", "the source measures more than the ready replicas could have served, and they do not bear it out: it scales nothing out, and nothing scales in. "+
-			"To fix: check the source of its metrics, and the CPU limits of its pods; springtide explain service shows the figures")
+		c.set(catalog.ServiceRiseNotBelieved)
 	case h.Rise && h.Quarantined():
-		c.set(kind, metav1.ConditionTrue, "NotLearned", fmt.Sprintf("the load rose faster than history on %s: it is answered by what is measured, and the forecast learns it once it has lasted half an hour",
-			h.Since.UTC().Format("2006-01-02 15:04 UTC")))
+		c.set(catalog.ServiceRiseNotLearned, h.Since.UTC().Format("2006-01-02 15:04 UTC"))
 	default:
-		c.drop(kind)
+		c.drop(catalog.ConditionRise)
 	}
 }
-
-// sourceDown is what tenants read: addresses and errors of the source are the operators', in the log and in springtide_source_up.
-const sourceDown = "the metrics source does not answer: nothing scales in until it does; the controller's log says why"
 
 // fresh says whether the history source answers, and whether what it has of this service is new enough. A forecast that is not trusted has a condition
 // of its own.
 func (v *serviceView) fresh(c *conditions) {
-	const kind = v1alpha1.ConditionDataFresh
 	switch {
 	case v.svc.Blocked.Any():
-		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+		c.set(catalog.ServiceDataNotSized)
 	case v.r.HistoryErr != nil:
-		c.set(kind, metav1.ConditionFalse, "SourceDown", sourceDown)
+		c.set(catalog.ServiceDataSourceDown) // addresses and errors of the source are the operators', in the log
 	case v.target == nil:
-		c.set(kind, metav1.ConditionUnknown, "NotSized", "the service is not sized while it is not accepted")
+		c.set(catalog.ServiceDataNotSized)
 	case len(v.target.LiveMissing()) > 0:
-		text := "missing or too old: " + phrase(v.target.LiveMissing())
+		missing := phrase(v.target.LiveMissing())
 		if problem := v.r.QueryProblems[v.svc.ID]; problem.Cause != "" {
-			c.set(kind, metav1.ConditionFalse, string(problem.Cause), text+"; "+problem.Message)
+			c.set(catalog.ServiceDataCause(string(problem.Cause)), missing, problem.Message)
 			return
 		}
-		c.set(kind, metav1.ConditionFalse, reasonMissing, text)
+		c.set(catalog.ServiceDataSignalsMissing, missing)
 	default:
-		c.set(kind, metav1.ConditionTrue, "Fresh", "every live signal is there and fresh")
+		c.set(catalog.ServiceDataFresh)
 	}
 }
 
 // measured says whether the latency of a service level is measured at all.
 func (v *serviceView) measured(c *conditions) {
-	const kind = v1alpha1.ConditionSLOMeasured
 	switch {
 	case v.svc.SLO.LatencyLimit() == 0 || v.target == nil || v.svc.Blocked.Any():
 	case v.target.Unmeasured:
-		c.set(kind, metav1.ConditionFalse, "NoLatencySource", "no pod of the service exports http_server_request_duration_seconds, so its CPU sizes it and nothing "+
-			"checks its latency; to fix: export OpenTelemetry's HTTP server metrics with the labels namespace and pod, or state slo.utilisation")
+		c.set(catalog.ServiceSLONoLatencySource)
 	default:
-		c.set(kind, metav1.ConditionTrue, "Measured", "the latency that the SLO names is measured")
+		c.set(catalog.ServiceSLOMeasured)
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
@@ -53,7 +52,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		share := r.Plan.Division.Share(t.ID)
 		shareStatus(s, share)
 		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		c.accept(t.Refused, "the spec makes sense and no other tenant chooses its namespaces")
+		c.accept(t.Refused, catalog.QuotaAccepted)
 		c.tenant(&r.Plan.Division, t, share)
 		s.Conditions = c.list
 		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s), &o.api.Status, s) {
@@ -117,50 +116,49 @@ func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
 // tenant records what an operator must know of a tenant's share.
 func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) {
 	if !t.Accepted {
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, t.Refused.Reason, t.Refused.Message)
-		for _, kind := range []string{v1alpha1.ConditionGuaranteeKept, v1alpha1.ConditionWithinQuota} {
-			c.set(kind, metav1.ConditionUnknown, "NotAccepted", "nothing is divided for a quota that is not accepted")
-		}
-		c.drop(v1alpha1.ConditionBursting)
+		c.refuse(catalog.QuotaReadyRefused, t.Refused)
+		c.set(catalog.QuotaGuaranteeNotAccepted)
+		c.set(catalog.QuotaWithinNotAccepted)
+		c.drop(catalog.ConditionBursting)
 		return
 	}
 	switch list := shortagesOf(d, t.ID); {
 	case len(list) == 0:
-		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Met", "the tenant's demand is met, as far as windows, festival plans and forecasts of a week tell")
+		c.set(catalog.QuotaReadyMet)
 	case list[0].From.After(c.at):
-		c.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "ShortAhead", shortText(list))
+		c.set(catalog.QuotaReadyShortAhead, shortText(list))
 	default:
-		c.set(v1alpha1.ConditionReady, metav1.ConditionFalse, "Short", shortText(list))
+		c.set(catalog.QuotaReadyShort, shortText(list))
 	}
 	switch list, parcels := oversoldOf(d, t.ID), parcelsOversold(x); {
 	case len(list) == 0 && parcels == "":
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "Kept", "guarantee and slices fit into what there is")
+		c.set(catalog.QuotaGuaranteeKept)
 	case len(list) == 0:
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", parcels)
+		c.set(catalog.QuotaGuaranteeOversold, parcels)
 	case parcels != "":
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", parcels+"; "+oversoldText(list))
+		c.set(catalog.QuotaGuaranteeOversoldBoth, parcels, oversoldText(list))
 	case list[0].From.After(c.at):
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionTrue, "OversoldAhead", oversoldText(list))
+		c.set(catalog.QuotaGuaranteeOversoldAhead, oversoldText(list))
 	default:
-		c.set(v1alpha1.ConditionGuaranteeKept, metav1.ConditionFalse, "Oversold", oversoldText(list))
+		c.set(catalog.QuotaGuaranteeOversold, oversoldText(list))
 	}
 	switch {
 	case x == nil || !x.Owes():
-		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionTrue, "Within", "nothing is to be given back")
+		c.set(catalog.QuotaWithin)
 	case c.at.Before(x.Deadline) && !x.HasDue():
-		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Noticed", overText(x))
+		c.set(catalog.QuotaWithinNoticed, overText(x))
 	default:
-		c.set(v1alpha1.ConditionWithinQuota, metav1.ConditionFalse, "Overdue", overText(x))
+		c.set(catalog.QuotaWithinOverdue, overText(x))
 	}
 	switch {
 	case t.Burst.Percent == 0 || x == nil:
-		c.drop(v1alpha1.ConditionBursting)
+		c.drop(catalog.ConditionBursting)
 	case x.Bursting:
-		c.set(v1alpha1.ConditionBursting, metav1.ConditionTrue, "Bursting", burstText(t, x))
+		c.set(catalog.QuotaBursting, t.Burst.Percent, burstEnds(t, x))
 	case x.BurstWhy != "":
-		c.set(v1alpha1.ConditionBursting, metav1.ConditionFalse, "Refused", "the services want more than the borrowing limit: "+x.BurstWhy)
+		c.set(catalog.QuotaBurstingRefused, x.BurstWhy)
 	default:
-		c.set(v1alpha1.ConditionBursting, metav1.ConditionFalse, "NotNeeded", "the services want no more than the borrowing limit")
+		c.set(catalog.QuotaBurstingNotNeeded)
 	}
 }
 
@@ -247,8 +245,8 @@ func parcelsOver(x *quota.Share) string {
 	return strings.Join(out, " and ")
 }
 
-func burstText(t *fleet.Tenant, x *quota.Share) string {
-	return fmt.Sprintf("the borrowing limit is lifted by %d %% of the guarantee until %s", t.Burst.Percent, x.BurstSince.Add(t.Burst.Duration).UTC().Format(time.RFC3339))
+func burstEnds(t *fleet.Tenant, x *quota.Share) string {
+	return x.BurstSince.Add(t.Burst.Duration).UTC().Format(time.RFC3339)
 }
 
 // watermark says of the offline pool how the level of the low-priority capacity stands; of other pools nothing.
@@ -256,16 +254,15 @@ func watermark(c *conditions, l *quota.Level, p *fleet.Pool) {
 	if l.Pool != p.ID {
 		return
 	}
-	const kind = v1alpha1.ConditionWatermark
-	text := fmt.Sprintf("low-priority work has %.1f %% of all machines; watermarks %.0f and %.0f %%", 100*l.Share.Value, 100*l.Low, 100*l.High)
+	levels := []any{100 * l.Share.Value, 100 * l.Low, 100 * l.High}
 	switch {
 	case !l.Share.OK:
-		c.set(kind, metav1.ConditionUnknown, "NoNodes", "no machine belongs to a pool")
+		c.set(catalog.PoolWatermarkNoNodes)
 	case l.Share.Value < l.Low:
-		c.set(kind, metav1.ConditionFalse, "Low", text+": bursts end")
+		c.set(catalog.PoolWatermarkLow, levels...)
 	case l.Share.Value < l.High:
-		c.set(kind, metav1.ConditionTrue, "BelowHigh", text+": bursts go on and none begins")
+		c.set(catalog.PoolWatermarkBelowHigh, levels...)
 	default:
-		c.set(kind, metav1.ConditionTrue, "High", text+": bursts may begin")
+		c.set(catalog.PoolWatermarkHigh, levels...)
 	}
 }

@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
@@ -35,9 +38,35 @@ type reported struct {
 func newReported(t *testing.T, objects ...metav1.Object) *reported {
 	w := newWorld(t, objects...)
 	r := &reported{world: w, events: record.NewFakeRecorder(100)}
-	w.Cluster.events = r.events
+	w.Cluster.events = declared{r.events, t}
 	r.rec = w.recordWrites()
 	return r
+}
+
+// declared is a recorder that holds each event to the catalogue: the kind of object, the type and the reason are those of a row.
+type declared struct {
+	*record.FakeRecorder
+	t testing.TB
+}
+
+func (d declared) Event(on runtime.Object, kind, reason, message string) {
+	d.t.Helper()
+	ref, ok := on.(*corev1.ObjectReference)
+	if !ok {
+		d.t.Errorf("the event %s is on %T", reason, on)
+		return
+	}
+	object := catalog.Kind(ref.Kind)
+	row := slices.ContainsFunc(catalog.Events(), func(e *catalog.Event) bool {
+		return e.Reason() == reason && e.Type() == kind && slices.Contains(e.Objects(), object)
+	})
+	refused := slices.ContainsFunc(catalog.Refusals(), func(r *catalog.Refusal) bool {
+		return r.Reason() == reason && slices.Contains(r.Objects(), object)
+	})
+	if !row && !refused {
+		d.t.Errorf("the catalogue has no event %s of type %s on a %s", reason, kind, object)
+	}
+	d.FakeRecorder.Event(on, kind, reason, message)
 }
 
 // cycle reports one cycle and returns the writes and events that it caused.
@@ -616,11 +645,11 @@ func TestReportSkill(t *testing.T) {
 			t.Errorf("step %d: events (-want +got):\n%s", i, diff)
 		}
 		cs := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
-		c := meta.FindStatusCondition(cs, v1alpha1.ConditionSkillLost)
+		c := meta.FindStatusCondition(cs, catalog.ConditionSkillLost)
 		if c == nil || string(c.Status) != s.status || c.Reason != s.reason || s.lost && c.Message != figures {
 			t.Errorf("step %d: %+v, want %s, %s", i, c, s.status, s.reason)
 		}
-		if ready := meta.FindStatusCondition(cs, v1alpha1.ConditionForecastReady); s.lost && (ready.Status != metav1.ConditionFalse || ready.Reason != "SkillLost") {
+		if ready := meta.FindStatusCondition(cs, catalog.ConditionForecastReady); s.lost && (ready.Status != metav1.ConditionFalse || ready.Reason != "SkillLost") {
 			t.Errorf("step %d: %+v", i, ready)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // Two installations in one cluster have two Leases, and would take the pools from each other by ever higher epochs. Each pool says in whose namespace its
@@ -35,10 +35,9 @@ func (c *Cluster) awaitRivals(ctx context.Context) error {
 		rivals.Set(1)
 		if rival != known {
 			known = rival
-			text := fmt.Sprintf("the controller in namespace %s leads in this cluster, so the one in %s waits: uninstall one of the two", rival, c.o.Namespace)
-			c.o.Log.Warn(text)
-			c.events.Event(&corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace, Name: leaseName},
-				corev1.EventTypeWarning, v1alpha1.EventAnotherInstallation, text)
+			c.o.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.o.Namespace))
+			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace, Name: leaseName}
+			c.event(lease, catalog.EventAnotherInstallation, rival, c.o.Namespace)
 		}
 		c.o.Alive()
 		select {

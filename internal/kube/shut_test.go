@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
@@ -93,7 +94,7 @@ func TestReportShutMachines(t *testing.T) {
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 2, Shut: shut}}
 		})
-		return *meta.FindStatusCondition(object[v1alpha1.CapacityPool](t, r.world, gvrPools, "web").Status.Conditions, v1alpha1.ConditionRoomOpen)
+		return *meta.FindStatusCondition(object[v1alpha1.CapacityPool](t, r.world, gvrPools, "web").Status.Conditions, catalog.ConditionRoomOpen)
 	}
 	if c := room(); c.Status != metav1.ConditionTrue {
 		t.Errorf("%+v", c)

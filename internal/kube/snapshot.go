@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
@@ -231,7 +232,7 @@ func (a *assembly) addPools() {
 	}
 	slices.SortFunc(apis, func(x, y *v1alpha1.CapacityPool) int { return cmp.Compare(x.Name, y.Name) })
 	for name, p := range validate.OverlappingPools(apis) {
-		a.notes.pools[fleet.PoolID(name)] = fleet.Refuse("PoolsOverlap", "%s", p.String())
+		a.notes.pools[fleet.PoolID(name)] = catalog.PoolsOverlap.Of(p.String())
 	}
 	a.bundled = map[string]bool{v1alpha1.SchedulerName: true}
 	for _, p := range all {
@@ -313,7 +314,7 @@ func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
 		contested = true
 		for _, pair := range [][2]fleet.PoolID{{home, id}, {id, home}} {
 			if !a.notes.pools[pair[0]].Any() {
-				a.notes.pools[pair[0]] = fleet.Refuse("NodeContested", "node %s is picked by pool %s too: make the node selectors disjoint; the node belongs to neither", f.Name, pair[1])
+				a.notes.pools[pair[0]] = catalog.NodeContested.Of(f.Name, pair[1])
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
@@ -52,14 +53,14 @@ func (a *assembly) addJobs() {
 func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last lastSize, first map[types.UID]fleet.JobID) fleet.Problem {
 	ad, ok := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if !ok {
-		return fleet.Refuse("UnsupportedWorkload", "member %s: no adapter resizes a %s of %s", m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
+		return catalog.UnsupportedWorkload.Of(m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
 	}
 	w, problem := a.c.workload(m.Workload.Namespace, m.Role, spec)
 	if problem.Any() {
 		return problem
 	}
 	if other, taken := first[w.UID]; taken && other != j.ID {
-		return fleet.Refuse("Conflicted", "member %s: %s %s belongs to the older ElasticJob %s: delete one of the two", m.Role, m.Kind, m.Workload, other)
+		return catalog.MemberConflicted.Of(m.Role, m.Kind, m.Workload, other)
 	}
 	first[w.UID] = j.ID
 	refusals := adapter.Refusals(&w.Workload, spec)
@@ -73,7 +74,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	carrier := w
 	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and it is not resized
 		if carrier, ok = a.c.childOf(w, p); !ok {
-			return fleet.Refuse("WorkloadNotFound", "member %s: %s has not made its Job %s yet", m.Role, w.What, p.Child)
+			return catalog.ChildNotMade.Of(m.Role, w.What, p.Child)
 		}
 		p, ad = &carrier.Parts[0], batchAdapter
 		refusals = append(refusals, carrier.Refusals...)
@@ -89,7 +90,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 			m.Takeovers = m.Takeovers.Taken(by, at, last.at)
 		}
 		if t := m.Takeovers; t.Fight(a.s.At) {
-			return fleet.Refuse("Contested", "member %s: others took back the size of %s, or stopped it, %d times within an hour, the last time %s: it is not resized until an hour passes without; to fix: let one of the writers own the size, as by taking it out of the members", m.Role, w.What, t.Count, t.By)
+			return catalog.MemberContested.Of(m.Role, w.What, t.Count, t.By)
 		}
 	}
 	if len(refusals) > 0 {
@@ -131,14 +132,14 @@ func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*o
 		m = c.kinds.get(nameOfKind(ref))
 		switch {
 		case m == nil:
-			return nil, fleet.Refuse("KindNotInstalled", "member %s: the cluster has no %s of %s: install its operator, or correct spec.members", role, ref.Kind, ref.APIVersion)
+			return nil, catalog.KindNotInstalled.Of(role, ref.Kind, ref.APIVersion)
 		case !m.synced():
-			return nil, fleet.Refuse("KindNotRead", "member %s: %s was not read yet: wait, or grant the controller the rights of deploy/base/rbac.yaml", role, m.name())
+			return nil, catalog.KindNotRead.Of(role, m.name())
 		}
 	}
 	w, ok := m.get(namespace, ref.Name)
 	if !ok {
-		return nil, fleet.Refuse("WorkloadNotFound", "member %s: there is no %s %s/%s: create it, or correct spec.members", role, ref.Kind, namespace, ref.Name)
+		return nil, catalog.WorkloadNotFound.Of(role, ref.Kind, namespace, ref.Name)
 	}
 	return w, fleet.Problem{}
 }

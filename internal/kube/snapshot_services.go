@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -183,19 +184,19 @@ func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, s
 	case f.problem.Any():
 		return f.problem
 	case first != "":
-		return fleet.Refuse("Conflicted", "%s %s is the target of the older ElasticService %s: delete one of the two", f.key.kind, s.Target, first)
+		return catalog.TargetConflicted.Of(f.key.kind, s.Target, first)
 	case !s.TargetFound:
-		return fleet.Refuse("TargetNotFound", "there is no %s %s: create it, or correct spec.targetRef", f.key.kind, s.Target)
+		return catalog.TargetNotFound.Of(f.key.kind, s.Target)
 	case len(scaledObjects) > 0:
-		return fleet.Refuse("ScaledObjectFound", "ScaledObject %s scales the target: pause it (springtide adopt --kind scaledobject --take-over) or delete it, since KEDA and Springtide would fight", scaledObjects[0].Name)
+		return catalog.ScaledObjectFound.Of(scaledObjects[0].Name)
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) == 0:
-		return fleet.Refuse("HPAMissing", "actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale")
+		return catalog.HPAMissing.Of()
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) > 1:
-		return fleet.Refuse("HPAAmbiguous", "HorizontalPodAutoscalers %s all scale the target: keep one", names(hpas))
+		return catalog.HPAAmbiguous.Of(names(hpas))
 	case s.Actuation == fleet.ByHPAFloor && hpas[0].parent != "":
-		return fleet.Refuse("ScaledObjectFound", "the HorizontalPodAutoscaler %s belongs to ScaledObject %s, which writes its minReplicas", hpas[0].Name, hpas[0].parent)
+		return catalog.HPAOfScaledObject.Of(hpas[0].Name, hpas[0].parent)
 	case s.Actuation == fleet.ByScale && len(hpas) > 0:
-		return fleet.Refuse("HPAFound", "HorizontalPodAutoscaler %s scales the target: set spec.actuation to HPAFloor to keep it, or delete it", names(hpas))
+		return catalog.HPAFound.Of(names(hpas))
 	}
 	return fleet.Problem{}
 }
@@ -211,15 +212,13 @@ func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*s
 		return fleet.Problem{}
 	}
 	if leader.lease != "" && leader.lease != a.leads.lease && a.stamped[h.UID] {
-		return fleet.Refuse(v1alpha1.EventAnotherInstallation, "a controller of another installation wrote annotation %s of %s %s/%s since this one leads; to fix: uninstall one of the two, then kubectl annotate %s -n %s %s %s-",
-			v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+		return catalog.AnotherInstallation.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 	}
 	theirs := a.leads.fencing(leader)
 	if theirs <= a.leads.epoch {
 		return fleet.Problem{}
 	}
-	return fleet.Refuse(v1alpha1.EventNewerLeader, "annotation %s of %s %s/%s names leader epoch %d, and the controller that leads is of epoch %d, so the annotation was written by hand or restored; to fix: kubectl annotate %s -n %s %s %s-",
-		v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+	return catalog.NewerLeader.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 }
 
 // blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.
@@ -231,7 +230,7 @@ func blockedByCron(f *serviceFacts, hpas []*scalerFacts, crons map[targetKey][]*
 	if len(found) == 0 {
 		return fleet.Problem{}
 	}
-	return fleet.Refuse("CronHPAFound", "CronHorizontalPodAutoscaler %s scales the target too: write its jobs as spec.windows and delete it", names(found))
+	return catalog.CronHPAFound.Of(names(found))
 }
 
 func names(list []*scalerFacts) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/validate"
@@ -30,9 +31,9 @@ func (a *assembly) addTenants() {
 	for i := range a.s.Tenants {
 		id := a.s.Tenants[i].ID
 		if p, ok := circles[string(id)]; ok {
-			a.noteTenant(id, fleet.Refuse("ParentCycle", "%s", p.String()))
+			a.noteTenant(id, catalog.ParentCycle.Of(p.String()))
 		} else if p, ok := missing[string(id)]; ok {
-			a.noteTenant(id, fleet.Refuse("ParentNotFound", "%s", p.String()))
+			a.noteTenant(id, catalog.ParentNotFound.Of(p.String()))
 		} else if problem := parentProblem(a.s.Tenants, index, i); problem.Any() {
 			a.noteTenant(id, problem)
 		}
@@ -63,8 +64,7 @@ func (a *assembly) shareNamespaces(all []*ownTenant) {
 		}
 		for k, i := range chosen {
 			other := chosen[(k+1)%len(chosen)]
-			a.noteTenant(a.s.Tenants[i].ID, fleet.Refuse("NamespaceContested", "namespace %s is chosen by CapacityQuota %s too: make the namespace selectors disjoint; it belongs to neither until then, and the quota holds for the others",
-				ns.Name, a.s.Tenants[other].ID))
+			a.noteTenant(a.s.Tenants[i].ID, catalog.NamespaceContested.Of(ns.Name, a.s.Tenants[other].ID))
 		}
 	}
 }
@@ -115,12 +115,12 @@ func parentProblem(ts []fleet.Tenant, index map[fleet.TenantID]int, i int) fleet
 	seen := map[fleet.TenantID]bool{}
 	for t := &ts[i]; t.Parent != ""; {
 		if seen[t.ID] {
-			return fleet.Refuse("ParentCycle", "the parents of CapacityQuota %s lead into a circle of CapacityQuota %s: correct spec.parent there", ts[i].ID, t.ID)
+			return catalog.ParentLeadsIntoCycle.Of(ts[i].ID, t.ID)
 		}
 		seen[t.ID] = true
 		up, ok := index[t.Parent]
 		if !ok {
-			return fleet.Refuse("ParentNotFound", "CapacityQuota %s names the parent %s, which does not exist: create it, or correct spec.parent", t.ID, t.Parent)
+			return catalog.ParentMissing.Of(t.ID, t.Parent)
 		}
 		t = &ts[up]
 	}

@@ -237,7 +237,7 @@ func TestDoubtsAreNamed(t *testing.T) {
 	l.Status.Epoch, n.Spec.Parcels[0].Epoch = math.MaxInt64, 1<<62
 	w := newWorld(t, s, l, n, p)
 	events := record.NewFakeRecorder(100)
-	w.events = events
+	w.events = declared{events, t}
 	said := func() (out []string) {
 		for len(events.Events) > 0 {
 			out = append(out, <-events.Events)

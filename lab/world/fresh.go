@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -61,7 +62,7 @@ func (w *World) noteFresh(ctx context.Context) {
 		name := s.Namespace + "/" + s.Name
 		l := w.fresh.services[name]
 		l.all++
-		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDataFresh); c == nil {
+		if c := meta.FindStatusCondition(s.Status.Conditions, catalog.ConditionDataFresh); c == nil {
 			w.fresh.lacked[name+": not sized yet"]++
 		} else if c.Status != metav1.ConditionTrue {
 			w.fresh.lacked[name+": "+c.Message]++

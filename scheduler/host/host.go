@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/config"
-	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/scheduler/host/bind"
 	"github.com/springtide/springtide/scheduler/host/queue"
 	"github.com/springtide/springtide/scheduler/place"
@@ -145,7 +145,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	c := newCore(s.c, log, s.o.Metrics)
 	c.say, c.retract = reports.say, reports.drop
 	c.announce = func(o *corev1.Pod, node string) { // the recorder writes on goroutines of its own, and drops what it cannot hold
-		recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventScheduled, "Binding", "Successfully assigned %s to %s", name(o), node)
+		record(recorder, o, nil, "Binding", catalog.EventScheduled, name(o), node)
 	}
 	// Decisions are written also after ctx ended, so that it has its answer before the lease is given up.
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
@@ -181,7 +181,7 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 
 	c.kubelets.ask = kubeletAsker(watching, s.client, func(o *corev1.Pod) { c.mail.post(func() { c.kubelets.note(c, o) }) })
 	c.kubelets.report = func(n *corev1.Node, o *corev1.Pod, text string) {
-		recorder.Eventf(n, o, corev1.EventTypeWarning, v1alpha1.EventKubeletRefused, "Scheduling", "%s", text)
+		record(recorder, n, o, "Scheduling", catalog.EventKubeletRefused, text)
 	}
 	c.gangs.result = s.groupWriter(writing, log, mayWrite)
 	evict := func(o *corev1.Pod) error {
@@ -198,9 +198,9 @@ func (s *Scheduler) lead(ctx context.Context, mayWrite func() bool) error {
 	}
 	c.preempt.report = func(o *corev1.Pod, why string) {
 		if why == "" {
-			recorder.Eventf(o, nil, corev1.EventTypeNormal, v1alpha1.EventPreempted, "Preempting", "evicted: a pod of higher priority takes its room")
+			record(recorder, o, nil, "Preempting", catalog.EventPreempted)
 		} else {
-			recorder.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Evicting", "%s", why)
+			record(recorder, o, nil, "Evicting", catalog.EventGangTimeout, why)
 		}
 	}
 	c.preempt.charge = func(owed []charge, answered func(error)) {

@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -120,16 +122,22 @@ func (r *reporter) work(ctx context.Context) {
 	}
 }
 
+// record records an event of the table: what it is on, what it is about, which step of the scheduler it is of, and
+// what its words take.
+func record(r events.EventRecorder, on, about runtime.Object, step string, e *catalog.Event, args ...any) {
+	r.Eventf(on, about, e.Type(), e.Reason(), step, "%s", e.Text(args...))
+}
+
 func (r *reporter) write(ctx context.Context, v verdict) error {
 	if !r.mayWrite() {
 		return nil
 	}
 	if r.recorder != nil {
+		why := catalog.EventFailedScheduling
 		if v.gangTimedOut {
-			r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventGangTimeout, "Scheduling", "%s", v.message)
-		} else {
-			r.recorder.Eventf(v.pod, nil, corev1.EventTypeWarning, v1alpha1.EventFailedScheduling, "Scheduling", "%s", v.message)
+			why = catalog.EventGangTimeout
 		}
+		record(r.recorder, v.pod, nil, "Scheduling", why, v.message)
 	}
 	since := metav1.NewTime(v.at)
 	if c := scheduledCondition(v.pod); c != nil && c.Status == corev1.ConditionFalse {
@@ -140,7 +148,7 @@ func (r *reporter) write(ctx context.Context, v verdict) error {
 		LastTransitionTime: since, ObservedGeneration: v.pod.Generation,
 	}}
 	if v.gangTimedOut {
-		conditions = append(conditions, corev1.PodCondition{Type: v1alpha1.PodGangTimedOut, Status: corev1.ConditionTrue, Reason: v1alpha1.EventGangTimeout,
+		conditions = append(conditions, corev1.PodCondition{Type: v1alpha1.PodGangTimedOut, Status: corev1.ConditionTrue, Reason: catalog.EventGangTimeout.Reason(),
 			Message: v.message, LastTransitionTime: metav1.NewTime(v.at), ObservedGeneration: v.pod.Generation})
 	}
 	status := map[string]any{"conditions": conditions}

@@ -3,285 +3,153 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"go/ast"
-	"maps"
 	"slices"
 	"strings"
+
+	"github.com/springtide/springtide/api/catalog"
 )
 
-// condition is one reason that a condition of one kind of object may have.
-type condition struct {
-	object, kind, doc, status, reason, text string
+// shown is what the rows of the catalogue have in common.
+type shown interface {
+	Words() string
+	Means() string
+	Fix() string
+	ByTheCase() bool
 }
 
-// owners are the functions that set conditions, by the kind of object that they set them on. Methods of serviceView set those of an
-// ElasticService.
-var owners = map[string]string{
-	"poolConditions": "CapacityPool", "watermark": "CapacityPool", "onePool": "CapacityPool", "accounted": "CapacityPool",
-	"jobConditions": "ElasticJob", "gangCondition": "ElasticJob",
-	"festivalStatus": "FestivalPlan",
-	"loanConditions": "Loan", "cleanLoan": "Loan", "noticedLoan": "Loan", "forcedLoan": "Loan", "refusedLoan": "Loan", "lateLoan": "Loan", "overrun": "Loan",
-	"roomCondition": "CapacityPool", "tenant": "CapacityQuota", "tenantStatus": "CapacityQuota", "oneTenant": "CapacityQuota",
-}
-
-func (s *source) owner(in *ast.FuncDecl) (string, error) {
-	if in.Recv != nil && strings.HasSuffix(s.text(in.Recv.List[0].Type), "serviceView") {
-		return "ElasticService", nil
+// messages are the messages of rows with one reason, each once, with what each says where it is made of the case.
+func messages[R shown](rows []R) string {
+	var out []string
+	for _, r := range rows {
+		text := r.Words()
+		if r.ByTheCase() {
+			text = r.Means()
+		}
+		if text != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
 	}
-	if o := owners[in.Name.Name]; o != "" {
-		return o, nil
-	}
-	return "", fmt.Errorf("%s: %s sets a condition: add it to the owners of tools/reference", s.fset.Position(in.Pos()), in.Name.Name)
+	return message(strings.Join(out, "; or: "))
 }
 
-// conditions finds every condition that the controller sets.
-func (s *source) conditions() ([]condition, error) {
-	p := s.pkgs["internal/kube"]
-	var out []condition
-	for _, c := range slices.Concat(p.calls["set"], p.calls["accept"]) {
-		if c.in.Name.Name == "accept" || !strings.HasPrefix(s.text(c.expr.Fun), "c.") {
+// fixes are what to do, of rows with one reason.
+func fixes[R shown](rows []R) string {
+	i := slices.IndexFunc(rows, func(r R) bool { return r.Fix() != "" })
+	if i < 0 {
+		return ""
+	}
+	return cell(rows[i].Fix())
+}
+
+// chunks splits a sorted list where the key changes.
+func chunks[T any, K comparable](list []T, key func(T) K) (out [][]T) {
+	for _, x := range list {
+		if n := len(out); n > 0 && key(out[n-1][0]) == key(x) {
+			out[n-1] = append(out[n-1], x)
 			continue
 		}
-		object, err := s.owner(c.in)
-		if err != nil {
-			return nil, err
-		}
-		args := c.expr.Args
-		if called(c.expr) == "accept" {
-			a := s.named("api/v1alpha1", "ConditionAccepted")
-			out = append(out, condition{object, a.value, a.doc, "True", "Accepted", p.sentence(c.in, args[1])},
-				condition{object, a.value, a.doc, "False", refusal, ""})
-			continue
-		}
-		kinds, err := s.words(p, c.in, args[0])
-		if err != nil {
-			return nil, err
-		}
-		reasons, err := s.words(p, c.in, args[2])
-		if err != nil {
-			return nil, err
-		}
-		status := strings.TrimPrefix(s.text(args[1]), "metav1.Condition")
-		for _, k := range kinds {
-			for _, r := range reasons {
-				// A phase that says "whole" is True, all others are False; both are made of one set.
-				if s.text(args[2]) == "string(g.Phase)" && (r.value == "Whole") != (status == "True") {
-					continue
-				}
-				text := p.sentence(c.in, args[3])
-				if strings.Trim(text, "… :;") == "" {
-					text = r.doc
-				}
-				out = append(out, condition{object, k.value, k.doc, status, r.value, text})
-			}
-		}
-	}
-	for _, c := range out {
-		if c.doc == "" {
-			return nil, fmt.Errorf("the condition %s has no constant with a comment", c.kind)
-		}
-	}
-	out = joinEqual(out)
-	slices.SortStableFunc(out, func(a, b condition) int {
-		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.kind, b.kind), cmp.Compare(rank(a.status), rank(b.status)), cmp.Compare(a.reason, b.reason))
-	})
-	return out, nil
-}
-
-// joinEqual makes one row of those that differ in the message alone.
-func joinEqual(list []condition) (out []condition) {
-	for _, c := range list {
-		i := slices.IndexFunc(out, func(x condition) bool {
-			return x.object == c.object && x.kind == c.kind && x.status == c.status && x.reason == c.reason
-		})
-		switch {
-		case i < 0:
-			out = append(out, c)
-		case c.text != "" && !strings.Contains(out[i].text, c.text):
-			out[i].text = strings.TrimPrefix(out[i].text+"; or: "+c.text, "; or: ")
-		}
+		out = append(out, []T{x})
 	}
 	return out
 }
 
 // rank puts the good state first.
-func rank(status string) int { return slices.Index([]string{"True", "False", "Unknown"}, status) }
-
-// refusals finds the reasons for which objects are refused: what fleet.Refuse is called with, and refuse of the adapters.
-func (s *source) refusals() (map[string][]condition, error) {
-	kinds := map[string][]string{
-		"snapshot_services.go": {"ElasticService"}, "convert_service.go": {"ElasticService", "CapacityPool", "CapacityQuota", "ElasticJob"},
-		"snapshot_jobs.go": {"ElasticJob"}, "snapshot.go": {"CapacityPool"}, "snapshot_tenants.go": {"CapacityQuota"}, "report_capacity.go": {"FestivalPlan"},
-	}
-	out := map[string][]condition{}
-	for _, folder := range []string{"internal/kube", "internal/kube/adapter"} {
-		p := s.pkgs[folder]
-		for _, f := range p.files {
-			name := s.fset.Position(f.Pos()).Filename
-			objects := kinds[name[strings.LastIndex(name, "/")+1:]]
-			if folder != "internal/kube" {
-				objects = []string{"ElasticJob"}
-			}
-			for _, object := range objects {
-				list, err := s.refusedIn(p, f)
-				if err != nil {
-					return nil, err
-				}
-				for _, c := range list {
-					c.object = object
-					if c.text == "…" {
-						c.text = "what `springtide validate` finds"
-					} else if object != objects[0] {
-						continue // a message about a field of the first kind
-					}
-					if !slices.Contains(out[object], c) {
-						out[object] = append(out[object], c)
-					}
-				}
-			}
-		}
-	}
-	return out, nil
+func rank(v *catalog.Verdict) int {
+	return slices.Index([]string{"True", "False", "Unknown"}, string(v.Status()))
 }
 
-// refusedIn are the refusals that a file makes.
-func (s *source) refusedIn(p *pkg, f *ast.File) (out []condition, err error) {
-	for _, c := range slices.Concat(p.calls["Refuse"], p.calls["refuse"]) {
-		first := map[string]int{"fleet.Refuse": 0, "refuse": 1}[s.text(c.expr.Fun)] // after the list
-		if c.expr.Pos() < f.FileStart || c.expr.Pos() >= f.FileEnd || c.in.Name.Name == "refuse" || len(c.expr.Args) < 2 {
-			continue
-		}
-		reasons, err := s.words(p, c.in, c.expr.Args[first])
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range reasons {
-			out = append(out, condition{reason: r.value, text: blanks(p.sentence(c.in, c.expr.Args[first+1]))})
-		}
-	}
-	return out, nil
+// verdicts are the reasons of conditions in the order of the pages.
+func verdicts() []*catalog.Verdict {
+	return slices.SortedStableFunc(slices.Values(catalog.Verdicts()), func(a, b *catalog.Verdict) int {
+		return cmp.Or(cmp.Compare(a.Object(), b.Object()), cmp.Compare(a.Type(), b.Type()),
+			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Reason(), b.Reason()))
+	})
 }
 
-// capabilities are the conditions of a NodeShare: what the agent finds on a machine.
-func (s *source) capabilities(b *strings.Builder) error {
-	p := s.pkgs["agent/host"]
-	b.WriteString(aboutConditions("NodeShare") + "\nThe node agent sets one condition for each capability of the machine. A missing capability is skipped, and the message says why.\n\n" +
-		"| condition | meaning while True |\n|---|---|\n")
-	for _, w := range s.set("agent/host", "", "Cap") {
-		if w.doc == "" {
-			return fmt.Errorf("the capability %s has no comment", w.value)
-		}
-		fmt.Fprintf(b, "| `%s` | %s |\n", w.value, cell(w.doc))
-	}
-	b.WriteString("\n| reason while False | message |\n|---|---|\n")
-	seen := map[string][]string{}
-	for _, f := range p.files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			lit, ok := n.(*ast.CompositeLit)
-			if !ok || lit.Type == nil {
-				return true
-			}
-			var reason, text string
-			switch s.text(lit.Type) {
-			case "named":
-				reason, text = p.sentence(nil, lit.Elts[0]), p.sentence(nil, lit.Elts[1])
-			case "Capability":
-				for _, e := range lit.Elts {
-					if kv, ok := e.(*ast.KeyValueExpr); ok {
-						switch s.text(kv.Key) {
-						case "Reason":
-							reason = p.sentence(nil, kv.Value)
-						case "Message":
-							text = p.sentence(nil, kv.Value)
-						}
-					}
-				}
-			}
-			if reason != "" && reason != "Available" && !slices.Contains(seen[reason], text) {
-				seen[reason] = append(seen[reason], text)
-			}
-			return true
-		})
-	}
-	for _, reason := range slices.Sorted(maps.Keys(seen)) {
-		slices.Sort(seen[reason])
-		fmt.Fprintf(b, "| `%s` | %s |\n", reason, message(strings.Join(seen[reason], "; or: ")))
-	}
-	return nil
+// refusalsOf are the refusals of a kind of object, in the order of their reasons.
+func refusalsOf(object catalog.Kind) []*catalog.Refusal {
+	out := slices.DeleteFunc(catalog.Refusals(), func(r *catalog.Refusal) bool { return !slices.Contains(r.Objects(), object) })
+	slices.SortStableFunc(out, func(a, b *catalog.Refusal) int { return cmp.Compare(a.Reason(), b.Reason()) })
+	return out
 }
 
 // pageOf is the page of one kind's conditions, without its ending.
-func pageOf(object string) string { return "conditions-" + strings.ToLower(object) }
+func pageOf(object catalog.Kind) string { return "conditions-" + strings.ToLower(string(object)) }
 
 // aboutConditions opens the page of one kind.
-func aboutConditions(object string) string {
-	return "# Conditions of " + object + "\n\nFor operators and tenants. [Conditions](conditions.md) has the other kinds, and says how to read the tables.\n\n" + notice
+func aboutConditions(object catalog.Kind) string {
+	return "# Conditions of " + string(object) + "\n\nFor operators and tenants. [Conditions](conditions.md) has the other kinds, and says how to read the tables.\n\n" + notice
 }
 
 // conditionsPages are an index and a page for each kind of object.
-func (s *source) conditionsPages() (map[string]string, error) {
-	list, err := s.conditions()
-	if err != nil {
-		return nil, err
-	}
-	refusals, err := s.refusals()
-	if err != nil {
-		return nil, err
-	}
-	var index, b strings.Builder
+func conditionsPages() map[string]string {
+	var index strings.Builder
 	index.WriteString(`# Conditions
 
-For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects. The pages list every condition by kind, each status and reason that it may have, and
-the message; an ellipsis stands for a value. A single occurrence is an [event](events.md).
+For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects. The pages list every condition by kind, each status and reason that it may have, the
+message, and what to do where the message does not say it. An ellipsis stands for a value; a message that depends on the case is described instead. A single occurrence is an [event](events.md).
 
 ` + notice + "\n| object | conditions |\n|---|---|\n")
 	out := map[string]string{}
-	for i, c := range list {
-		first := i == 0 || list[i-1].object != c.object
-		if first {
-			b.Reset()
-			b.WriteString(aboutConditions(c.object))
-			fmt.Fprintf(&index, "| [%s](%s.md) | ", c.object, pageOf(c.object))
+	for _, of := range chunks(verdicts(), (*catalog.Verdict).Object) {
+		object := of[0].Object()
+		if object == catalog.Share {
+			out[pageOf(object)] = capabilities(of)
+			fmt.Fprintf(&index, "| [%s](%s.md) | one for each capability of the machine |\n", object, pageOf(object))
+			continue
 		}
-		if first || list[i-1].kind != c.kind {
-			fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| status | reason | message |\n|---|---|---|\n", c.kind, upper(c.doc))
-			if !first {
-				index.WriteString(", ")
-			}
-			fmt.Fprintf(&index, "`%s`", c.kind)
+		types := chunks(of, (*catalog.Verdict).Type)
+		names := make([]string, len(types))
+		for i, list := range types {
+			names[i] = "`" + list[0].Type() + "`"
 		}
-		if c.reason == refusal {
-			fmt.Fprintf(&b, "| %s | [a refusal](#refusals) | what is wrong, and how to fix it |\n", c.status)
-		} else {
-			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", c.status, c.reason, message(c.text))
-		}
-		last := i == len(list)-1 || list[i+1].object != c.object
-		if last && slices.ContainsFunc(list, func(x condition) bool { return x.object == c.object && x.reason == refusal }) {
-			b.WriteString("\n## Refusals\n\nNothing is done for an object that is refused; its event has the same reason and message.\n\n| reason | message |\n|---|---|\n")
-			for _, r := range refusals[c.object] {
-				fmt.Fprintf(&b, "| `%s` | %s |\n", r.reason, cell(r.text))
-			}
-			if len(refusals[c.object]) == 0 {
-				return nil, fmt.Errorf("no refusal of %s was found", c.object)
-			}
-			delete(refusals, c.object)
-		}
-		if last {
-			out[pageOf(c.object)] = b.String()
-			index.WriteString(" |\n")
-		}
+		fmt.Fprintf(&index, "| [%s](%s.md) | %s |\n", object, pageOf(object), strings.Join(names, ", "))
+		out[pageOf(object)] = conditionsOf(object, types)
 	}
-	if len(refusals) > 0 {
-		return nil, fmt.Errorf("refusals of kinds without conditions: %v", refusals)
-	}
-	b.Reset()
-	if err := s.capabilities(&b); err != nil {
-		return nil, err
-	}
-	out[pageOf("NodeShare")] = b.String()
-	fmt.Fprintf(&index, "| [NodeShare](%s.md) | one for each capability of the machine |\n", pageOf("NodeShare"))
 	out["conditions"] = index.String()
-	return out, nil
+	return out
+}
+
+// conditionsOf is the page of one kind of object, by the types of its conditions.
+func conditionsOf(object catalog.Kind, types [][]*catalog.Verdict) string {
+	var b strings.Builder
+	b.WriteString(aboutConditions(object))
+	refused := refusalsOf(object)
+	for _, list := range types {
+		kind := list[0].Type()
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| status | reason | message | what to do |\n|---|---|---|---|\n", kind, upper(catalog.Meaning(object, kind)))
+		for _, rows := range chunks(list, func(v *catalog.Verdict) string { return string(v.Status()) + v.Reason() }) {
+			if rows[0].OfRefusals() {
+				b.WriteString("| False | [a refusal](#refusals) | what is wrong, and how to fix it | |\n")
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", rows[0].Status(), rows[0].Reason(), messages(rows), fixes(rows))
+		}
+	}
+	if len(refused) > 0 {
+		b.WriteString("\n## Refusals\n\nNothing is done for an object that is refused; its event has the same reason and message.\n\n| reason | message |\n|---|---|\n")
+		for _, r := range refused {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", r.Reason(), messages([]*catalog.Refusal{r}))
+		}
+	}
+	return b.String()
+}
+
+// capabilities are the conditions of a NodeShare: what the agent finds on a machine.
+func capabilities(has []*catalog.Verdict) string {
+	var b strings.Builder
+	b.WriteString(aboutConditions(catalog.Share) + "\nThe node agent sets one condition for each capability of the machine. A missing capability is skipped, and the message says why.\n\n" +
+		"| condition | message while True |\n|---|---|\n")
+	for _, rows := range chunks(has, (*catalog.Verdict).Type) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", rows[0].Type(), messages(rows))
+	}
+	b.WriteString("\n| reason while False | message | what to do |\n|---|---|---|\n")
+	lacks := catalog.Lacks()
+	slices.SortStableFunc(lacks, func(a, b *catalog.Lack) int { return cmp.Compare(a.Reason(), b.Reason()) })
+	for _, rows := range chunks(lacks, (*catalog.Lack).Reason) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", rows[0].Reason(), messages(rows), fixes(rows))
+	}
+	return b.String()
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

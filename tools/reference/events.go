@@ -3,175 +3,42 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"go/ast"
-	"go/token"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/springtide/springtide/api/catalog"
 )
 
-// either is the type of an event that may be both.
-const either = "Normal or Warning"
-
-// event is one reason of events on one kind of object.
-type event struct {
-	object, reason, kind, doc string
-	messages                  []string
-}
-
-// events finds every event that is recorded.
-func (s *source) events() ([]*event, error) {
-	type key struct{ object, reason string }
-	found := map[key]*event{}
-	for _, folder := range []string{"internal/kube", "scheduler/host"} {
-		p := s.pkgs[folder]
-		for _, c := range slices.Concat(p.calls["Event"], p.calls["Eventf"]) {
-			sel, ok := c.expr.Fun.(*ast.SelectorExpr)
-			if x := s.text(sel.X); !ok || x != "c.events" && !strings.HasSuffix(x, "recorder") {
-				continue
-			}
-			// client-go's two recorders differ in a second object, and in the action before the message.
-			args := c.expr.Args
-			if folder == "scheduler/host" {
-				args = append([]ast.Expr{args[0], args[2], args[3]}, args[5:]...)
-			}
-			objects, err := s.objects(p, c.in, args[0])
-			if err != nil {
-				return nil, err
-			}
-			kinds, err := s.kinds(p, c.in, args[1])
-			if err != nil {
-				return nil, err
-			}
-			reasons, err := s.words(p, c.in, args[2])
-			if err != nil {
-				return nil, err
-			}
-			message := p.sentence(c.in, args[3])
-			if called(c.expr) == "Eventf" {
-				message = p.format(c.in, args[3])
-			}
-			for _, object := range objects {
-				for _, r := range reasons {
-					if r.doc == "" && r.value != refusal {
-						return nil, fmt.Errorf("%s: the reason %s has no constant with a comment", s.fset.Position(c.expr.Pos()), r.value)
-					}
-					e := found[key{object, r.value}]
-					if e == nil {
-						e = &event{object: object, reason: r.value, doc: r.doc, kind: kinds}
-						found[key{object, r.value}] = e
-					}
-					if e.kind != kinds {
-						e.kind = either
-					}
-					if !slices.Contains(e.messages, message) && strings.Trim(message, "…: ") != "" && !strings.HasPrefix(message, "…: ") {
-						e.messages = append(e.messages, message)
-					}
-				}
-			}
-		}
-	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *event) int {
-		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.reason, b.reason))
-	}), nil
-}
-
-// kinds says whether an event is a warning; callers may pass either.
-func (s *source) kinds(p *pkg, in *ast.FuncDecl, e ast.Expr) (string, error) {
-	switch s.text(e) {
-	case "corev1.EventTypeNormal":
-		return "Normal", nil
-	case "corev1.EventTypeWarning":
-		return "Warning", nil
-	}
-	if id, ok := e.(*ast.Ident); ok && parameter(in, id.Name) >= 0 {
-		return either, nil
-	}
-	return "", fmt.Errorf("%s: an event of type %s", s.fset.Position(e.Pos()), s.text(e))
-}
-
-// objects finds the kinds of object that an expression refers to.
-func (s *source) objects(p *pkg, in *ast.FuncDecl, e ast.Expr) ([]string, error) {
-	switch e := e.(type) {
-	case *ast.CallExpr:
-		switch called(e) {
-		case "podReference":
-			return []string{"Pod"}, nil
-		case "serviceReference":
-			return []string{"ElasticService"}, nil
-		case "reference":
-			if lit, ok := e.Args[0].(*ast.BasicLit); ok {
-				kind, err := strconv.Unquote(lit.Value)
-				return []string{kind}, err
-			}
-		}
-	case *ast.UnaryExpr:
-		if e.Op == token.AND {
-			return s.objects(p, in, e.X)
-		}
-	case *ast.CompositeLit:
-		for _, x := range e.Elts {
-			if kv, ok := x.(*ast.KeyValueExpr); ok && s.text(kv.Key) == "Kind" {
-				kind, err := strconv.Unquote(s.text(kv.Value))
-				return []string{kind}, err
-			}
-		}
-	case *ast.SelectorExpr:
-		if p.path == "scheduler/host" && e.Sel.Name == "pod" {
-			return []string{"Pod"}, nil
-		}
-	case *ast.Ident:
-		return s.referred(p, in, e)
-	}
-	return nil, fmt.Errorf("%s: cannot tell which object %s is", s.fset.Position(e.Pos()), s.text(e))
-}
-
-// referred finds what a local name refers to: what was assigned to it, or what callers pass.
-func (s *source) referred(p *pkg, in *ast.FuncDecl, id *ast.Ident) ([]string, error) {
-	var out []string
-	var failed error
-	take := func(fn *ast.FuncDecl, e ast.Expr) {
-		list, err := s.objects(p, fn, e)
-		out, failed = append(out, list...), cmp.Or(failed, err)
-	}
-	ast.Inspect(in, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			if v, ok := n.Lhs[0].(*ast.Ident); ok && v.Name == id.Name && len(out) == 0 {
-				take(in, n.Rhs[0])
-			}
-		case *ast.Field: // of a function literal
-			if kind, ok := strings.CutPrefix(s.text(n.Type), "*corev1."); ok && (kind == "Pod" || kind == "Node") && len(n.Names) == 1 && n.Names[0].Name == id.Name && len(out) == 0 {
-				out = append(out, kind)
-			}
-		}
-		return true
-	})
-	if i := parameter(in, id.Name); i >= 0 && len(out) == 0 {
-		for _, c := range p.calls[in.Name.Name] {
-			take(c.in, c.expr.Args[i])
-		}
-	}
-	if len(out) == 0 && failed == nil {
-		failed = fmt.Errorf("%s: cannot tell which object %s is", s.fset.Position(id.Pos()), id.Name)
-	}
-	return out, failed
-}
-
 // ofTheCluster are the kinds that are not Springtide's own: their events have a page of their own.
-var ofTheCluster = []string{"HorizontalPodAutoscaler", "Lease", "Node", "Pod"}
+var ofTheCluster = []catalog.Kind{catalog.HPA, catalog.Lease, catalog.Node, catalog.Pod}
 
-func (s *source) eventsPages() (map[string]string, error) {
-	list, err := s.events()
-	if err != nil {
-		return nil, err
+// eventOn is an event on one kind of object.
+type eventOn struct {
+	*catalog.Event
+	object catalog.Kind
+}
+
+// eventsByObject are all events in the order of the pages.
+func eventsByObject() []eventOn {
+	var out []eventOn
+	for _, e := range catalog.Events() {
+		for _, object := range e.Objects() {
+			out = append(out, eventOn{e, object})
+		}
 	}
+	slices.SortStableFunc(out, func(a, b eventOn) int {
+		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.Reason(), b.Reason()))
+	})
+	return out
+}
+
+func eventsPages() map[string]string {
 	var own, cluster strings.Builder
 	own.WriteString(`# Events
 
-For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `. The page lists every reason by the object that the event is on, with its type, what happened, and the
-message; an ellipsis stands for a value. Events on pods, nodes, leases and HorizontalPodAutoscalers are on [a page of their own](events-cluster.md). Standing states are [conditions](conditions.md).
+For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `. The page lists every reason by the object that the event is on: its type, what happened, the
+message, and what to do. An ellipsis stands for a value. Events on pods, nodes, leases and HorizontalPodAutoscalers are on [a page of their
+own](events-cluster.md). Standing states are [conditions](conditions.md).
 
 ` + notice)
 	cluster.WriteString(`# Events on pods, nodes, leases and HorizontalPodAutoscalers
@@ -179,21 +46,23 @@ message; an ellipsis stands for a value. Events on pods, nodes, leases and Horiz
 For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `. [Events](events.md) has those on Springtide's own objects, and says how to read the table.
 
 ` + notice)
-	object := ""
-	for _, e := range list {
-		b := &own
-		if slices.Contains(ofTheCluster, e.object) {
+	for _, of := range chunks(eventsByObject(), func(e eventOn) catalog.Kind { return e.object }) {
+		b, object := &own, of[0].object
+		if slices.Contains(ofTheCluster, object) {
 			b = &cluster
 		}
-		if e.object != object {
-			object = e.object
-			fmt.Fprintf(b, "\n## %s\n\n| reason | type | what happened | message |\n|---|---|---|---|\n", object)
+		fmt.Fprintf(b, "\n## %s\n\n| reason | type | what happened | message | what to do |\n|---|---|---|---|---|\n", object)
+		if slices.Contains(catalog.Refused(catalog.InvalidSpec.Of("")).Objects(), object) {
+			fmt.Fprintf(b, "| [a refusal](%s.md#refusals) | Warning | the object is refused: nothing is done for it | what is wrong, and how to fix it | |\n", pageOf(object))
 		}
-		if e.reason == refusal {
-			fmt.Fprintf(b, "| [a refusal](conditions-%s.md#refusals) | %s | the object is refused: nothing is done for it | what is wrong, and how to fix it |\n", strings.ToLower(object), e.kind)
-			continue
+		for _, rows := range chunks(of, func(e eventOn) string { return e.Reason() }) {
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", rows[0].Reason(), rows[0].Type(), cell(rows[0].Means()), said(rows), fixes(rows))
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", e.reason, e.kind, cell(e.doc), message(strings.Join(e.messages, "; or: ")))
 	}
-	return map[string]string{"events": own.String(), "events-cluster": cluster.String()}, nil
+	return map[string]string{"events": own.String(), "events-cluster": cluster.String()}
+}
+
+// said are the messages of an event; what happened is said already where the message is made of the case alone.
+func said(rows []eventOn) string {
+	return messages(slices.DeleteFunc(slices.Clone(rows), func(e eventOn) bool { return e.ByTheCase() }))
 }

@@ -10,7 +10,7 @@ import (
 
 func TestPagesAreCurrent(t *testing.T) {
 	root := filepath.Join("..", "..")
-	all, err := pages(root)
+	all, err := pages()
 	if err != nil {
 		t.Fatal(err)
 	}

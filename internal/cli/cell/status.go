@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -23,7 +24,7 @@ func Verdict(cs []metav1.Condition, kind string) string {
 
 // Refused is why an object is not accepted, in a word; empty when it is.
 func Refused(cs []metav1.Condition) string {
-	if c := meta.FindStatusCondition(cs, v1alpha1.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
+	if c := meta.FindStatusCondition(cs, catalog.ConditionAccepted); c != nil && c.Status == metav1.ConditionFalse {
 		return cmp.Or(c.Reason, "InvalidSpec")
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
@@ -18,7 +19,7 @@ func TestFiguresThatNoCycleWrote(t *testing.T) {
 		return s
 	}
 	refusedOne := service(3, 3, 4)
-	refusedOne.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "Conflicted"}}
+	refusedOne.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "Conflicted"}}
 	amount := func(n string) string {
 		return Amount(&v1alpha1.ResourceAmounts{CPU: resource.MustParse(n)})
 	}

@@ -17,6 +17,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/deploy/crd"
 	"github.com/springtide/springtide/fleet"
@@ -131,7 +132,7 @@ func CheckObjects(ctx context.Context, d *Examination) error {
 				return err
 			}
 			for _, c := range o.Status.Conditions {
-				if (c.Type == v1alpha1.ConditionAccepted || c.Type == v1alpha1.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
+				if (c.Type == catalog.ConditionAccepted || c.Type == catalog.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
 					name := strings.TrimPrefix(raw.Items[i].GetNamespace()+"/"+raw.Items[i].GetName(), "/")
 					d.Report(refusalFix(&raw.Items[i]), "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
 				}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
@@ -45,7 +46,7 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	if st.Portrait != nil && len(st.Portrait.Accuracy) > 0 {
 		p.Add("Accuracy", "%s", accuracyText(st.Portrait.Accuracy))
 	}
-	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionSkillLost); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(st.Conditions, catalog.ConditionSkillLost); c != nil && c.Status == metav1.ConditionTrue {
 		p.Add("Skill lost", "since %s: %s", cell.Stamp(&c.LastTransitionTime), c.Message)
 	}
 	if l := st.Link; l != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/cli/cell"
@@ -89,7 +90,7 @@ func planStatus(ctx context.Context, o *cluster.Options, c *cluster.Clients, nam
 		return err
 	}
 	for _, cond := range plan.Status.Conditions {
-		if cond.Type == v1alpha1.ConditionAccepted && cond.Status == "False" {
+		if cond.Type == catalog.ConditionAccepted && cond.Status == "False" {
 			return usage.Found("FestivalPlan %s was not accepted: %s", name, cond.Message)
 		}
 	}

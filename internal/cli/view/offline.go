@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/cli/cell"
 	"github.com/springtide/springtide/internal/cli/cluster"
@@ -69,7 +70,7 @@ func etaWord(e *v1alpha1.ETAStatus) string {
 }
 
 func jobState(j *v1alpha1.ElasticJob) string {
-	able := meta.FindStatusCondition(j.Status.Conditions, v1alpha1.ConditionAbleToScale)
+	able := meta.FindStatusCondition(j.Status.Conditions, catalog.ConditionAbleToScale)
 	switch {
 	case cell.Refused(j.Status.Conditions) != "":
 		return "Refused"
@@ -108,9 +109,9 @@ func NewFestivalsCommand(o *cluster.Options) *cobra.Command {
 				if why := cell.Refused(f.Status.Conditions); why != "" {
 					return "Refused (" + why + ")"
 				}
-				return cell.Verdict(f.Status.Conditions, v1alpha1.ConditionReady)
+				return cell.Verdict(f.Status.Conditions, catalog.ConditionReady)
 			}},
-			{"READY", wideAlone, func(f *F) string { return cell.Condition(f.Status.Conditions, v1alpha1.ConditionReady) }},
+			{"READY", wideAlone, func(f *F) string { return cell.Condition(f.Status.Conditions, catalog.ConditionReady) }},
 		}}
 	return newListCommand(o, v, &cobra.Command{
 		Use:     "festivals",

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/cli/cell"
 	"github.com/springtide/springtide/internal/cli/cluster"
@@ -38,8 +39,8 @@ func NewQuotasCommand(o *cluster.Options) *cobra.Command {
 			{"OVER", always, func(q *Q) string { return seen(q, &q.Status.Over) }},
 			{"DEADLINE", tableOnly, func(q *Q) string { return cell.ShortTime(q.Status.DrainDeadline) }},
 			{"DEADLINE", wideAlone, func(q *Q) string { return cell.Stamp(q.Status.DrainDeadline) }},
-			{"ACCEPTED", wideAlone, func(q *Q) string { return cell.Condition(q.Status.Conditions, v1alpha1.ConditionAccepted) }},
-			{"KEPT", wideAlone, func(q *Q) string { return cell.Verdict(q.Status.Conditions, v1alpha1.ConditionGuaranteeKept) }},
+			{"ACCEPTED", wideAlone, func(q *Q) string { return cell.Condition(q.Status.Conditions, catalog.ConditionAccepted) }},
+			{"KEPT", wideAlone, func(q *Q) string { return cell.Verdict(q.Status.Conditions, catalog.ConditionGuaranteeKept) }},
 			{"READY", tableOnly, func(q *Q) string { return quotaState(q) }},
 			{"READY", wideAlone, func(q *Q) string { return readyText(q.Status.Conditions) }},
 		}}
@@ -58,16 +59,16 @@ func quotaState(q *v1alpha1.CapacityQuota) string {
 	if why := cell.Refused(q.Status.Conditions); why != "" {
 		return "Refused (" + why + ")"
 	}
-	if c := meta.FindStatusCondition(q.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Reason == "ShortAhead" {
+	if c := meta.FindStatusCondition(q.Status.Conditions, catalog.ConditionReady); c != nil && c.Reason == catalog.QuotaReadyShortAhead.Reason() {
 		return c.Reason
 	}
-	return cell.Verdict(q.Status.Conditions, v1alpha1.ConditionReady)
+	return cell.Verdict(q.Status.Conditions, catalog.ConditionReady)
 }
 
 // readyText is condition Ready; a shortage to come is shown though the tenant is well today.
 func readyText(list []metav1.Condition) string {
-	if c := meta.FindStatusCondition(list, v1alpha1.ConditionReady); c != nil && c.Reason == "ShortAhead" {
+	if c := meta.FindStatusCondition(list, catalog.ConditionReady); c != nil && c.Reason == catalog.QuotaReadyShortAhead.Reason() {
 		return "True (ShortAhead)"
 	}
-	return cell.Condition(list, v1alpha1.ConditionReady)
+	return cell.Condition(list, catalog.ConditionReady)
 }

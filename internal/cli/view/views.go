@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
@@ -38,9 +39,9 @@ func NewServicesCommand(o *cluster.Options) *cobra.Command {
 			{"FLOOR", wideAlone, func(s *S) string { return known(s, cell.Number(s.Status.FloorReplicas)) }},
 			{"PEAK", always, func(s *S) string { return peakText(s.Status.Tide) }},
 			{"MODEL", wideAlone, func(s *S) string { return modelText(s.Status.Tide) }},
-			{"ACCEPTED", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, v1alpha1.ConditionAccepted) }},
-			{"FRESH", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, v1alpha1.ConditionDataFresh) }},
-			{"FORECAST", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, v1alpha1.ConditionForecastReady) }},
+			{"ACCEPTED", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, catalog.ConditionAccepted) }},
+			{"FRESH", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, catalog.ConditionDataFresh) }},
+			{"FORECAST", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, catalog.ConditionForecastReady) }},
 			{"SCALED", wideAlone, func(s *S) string { return cell.Stamp(s.Status.LastScaleTime) }},
 			{"STATE", always, serviceState},
 			{"REASON", tableOnly, serviceReason},
@@ -62,7 +63,7 @@ func NewServicesCommand(o *cluster.Options) *cobra.Command {
 // serviceState is how a service stands, in a word: what an operator must look at first.
 func serviceState(s *v1alpha1.ElasticService) string {
 	cs := s.Status.Conditions
-	able := meta.FindStatusCondition(cs, v1alpha1.ConditionAbleToScale)
+	able := meta.FindStatusCondition(cs, catalog.ConditionAbleToScale)
 	switch {
 	case cell.Refused(cs) != "":
 		return "Refused"
@@ -72,13 +73,13 @@ func serviceState(s *v1alpha1.ElasticService) string {
 		return "Paused"
 	case s.Status.ObservedGeneration == 0:
 		return "Unknown"
-	case meta.IsStatusConditionFalse(cs, v1alpha1.ConditionDataFresh):
+	case meta.IsStatusConditionFalse(cs, catalog.ConditionDataFresh):
 		return "Stale"
-	case meta.IsStatusConditionTrue(cs, v1alpha1.ConditionFall), able != nil && able.Reason == "Held":
+	case meta.IsStatusConditionTrue(cs, catalog.ConditionFall), able != nil && able.Reason == catalog.ServiceAbleHeld.Reason():
 		return "Held"
 	case s.Spec.Mode != string(fleet.Auto):
 		return "Observing"
-	case meta.IsStatusConditionFalse(cs, v1alpha1.ConditionForecastReady):
+	case meta.IsStatusConditionFalse(cs, catalog.ConditionForecastReady):
 		return "Learning"
 	}
 	return "OK"
@@ -134,7 +135,7 @@ func NewPoolsCommand(o *cluster.Options) *cobra.Command {
 			{"RECALLS", wideAlone, func(p *P) string { return cell.Number(p.Status.Disruptions.Recalls) }},
 			{"EVICTIONS", wideAlone, func(p *P) string { return cell.Number(p.Status.Disruptions.Evictions) }},
 			{"READY", tableOnly, func(p *P) string { return poolState(p) }},
-			{"READY", wideAlone, func(p *P) string { return cell.Condition(p.Status.Conditions, v1alpha1.ConditionReady) }},
+			{"READY", wideAlone, func(p *P) string { return cell.Condition(p.Status.Conditions, catalog.ConditionReady) }},
 			{"PINNED", tableOnly, func(p *P) string { return cell.Number(len(p.Status.Pinned)) }},
 			{"PINNED", wideAlone, func(p *P) string { return pinnedText(p.Status.Pinned, 3) }},
 		}}
@@ -153,7 +154,7 @@ func poolState(p *v1alpha1.CapacityPool) string {
 	if why := cell.Refused(p.Status.Conditions); why != "" {
 		return "Refused (" + why + ")"
 	}
-	return cell.Verdict(p.Status.Conditions, v1alpha1.ConditionReady)
+	return cell.Verdict(p.Status.Conditions, catalog.ConditionReady)
 }
 
 // requestedByOnline is what online pods ask for. Offline pods ask for what others leave, so an offline pool without online pods has no such figure.

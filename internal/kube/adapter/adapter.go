@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -139,6 +140,6 @@ func (w *Workload) partNames() string {
 }
 
 // refuse adds a refusal to a list.
-func refuse(list *[]fleet.Problem, reason, format string, args ...any) {
-	*list = append(*list, fleet.Refuse(reason, format, args...))
+func refuse(list *[]fleet.Problem, r *catalog.Refusal, args ...any) {
+	*list = append(*list, r.Of(args...))
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -29,7 +30,7 @@ func (batchJob) PartOf(map[string]string) string { return "" }
 func (batchJob) Read(u *unstructured.Unstructured) Workload {
 	j := &batchv1.Job{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, j); err != nil {
-		return Workload{What: what(u), Parts: []Part{{}}, Refusals: []fleet.Problem{fleet.Refuse("Unreadable", "%s", err.Error())}}
+		return Workload{What: what(u), Parts: []Part{{}}, Refusals: []fleet.Problem{catalog.Unreadable.Of(err.Error())}}
 	}
 	return ReadBatchJob(j)
 }
@@ -99,17 +100,17 @@ func batchEnded(j *batchv1.Job) bool {
 func batchRefusals(s *batchv1.JobSpec) []fleet.Problem {
 	var out []fleet.Problem
 	if verdictOf(s.PodFailurePolicy, 0).action() != batchv1.PodFailurePolicyActionIgnore {
-		refuse(&out, "PodFailurePolicyMissing", "spec.podFailurePolicy of the Job needs a rule with action Ignore for the pod condition DisruptionTarget, or evictions end the Job")
+		refuse(&out, catalog.PodFailurePolicyMissing)
 	} else {
 		for _, code := range codesOfEviction(&s.Template.Spec) {
 			if v := verdictOf(s.PodFailurePolicy, code); v.action() != batchv1.PodFailurePolicyActionIgnore {
-				refuse(&out, "PodFailurePolicyOrder", "spec.podFailurePolicy.rules.%d of the Job answers exit code %d, with which an evicted pod may end, by %s, before a rule ignores the eviction: put the rule with action Ignore for the pod condition DisruptionTarget first", v.index, code, v.action())
+				refuse(&out, catalog.PodFailurePolicyOrder, v.index, code, v.action())
 				break
 			}
 		}
 	}
 	if s.PodReplacementPolicy == nil || *s.PodReplacementPolicy != batchv1.Failed {
-		refuse(&out, "PodReplacementPolicyMissing", "spec.podReplacementPolicy of the Job must be Failed, or pods are replaced while they still end")
+		refuse(&out, catalog.PodReplacementPolicyMissing)
 	}
 	return out
 }

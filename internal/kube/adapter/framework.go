@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -29,7 +30,7 @@ func refuseDeadline(out *[]fleet.Problem, o object, path, where string) {
 
 func judgeDeadline(out *[]fleet.Problem, seconds int64, setting, where string) {
 	if seconds < minDeadline {
-		refuse(out, "DeadlineTooShort", "%s of %s is %d, which runs on while members wait for lent room, and then the job fails: leave it out, or allow %d and the time of the work", setting, where, seconds, minDeadline)
+		refuse(out, catalog.DeadlineTooShort, setting, where, seconds, minDeadline)
 	}
 }
 
@@ -54,7 +55,7 @@ func (w *Workload) judgeLaunchers(hostsOf func(*Part) podHosts) {
 			case c.runs("horovodrun"):
 				p.judgeHorovod(c, q.Template, 0, w.whose(p, q))
 			case k != i && c.runs("mpirun", "mpiexec", "orterun"):
-				refuse(&p.Refusals, "LauncherNotElastic", "%s runs mpirun, which ends with the first worker that leaves: use elastic Horovod (horovodrun), or vouch for the launcher by annotation %s: %s", w.whose(p, q), v1alpha1.AnnotationElasticSettings, v1alpha1.ElasticSettingsVouched)
+				refuse(&p.Refusals, catalog.LauncherNotElastic, w.whose(p, q), v1alpha1.AnnotationElasticSettings, v1alpha1.ElasticSettingsVouched)
 			case c.runsTorch():
 				if t := torchrunOf(c, q.Template); k == i || t.joint() {
 					p.Refusals = append(p.Refusals, torchRefusals(t, w.whose(p, q))...)

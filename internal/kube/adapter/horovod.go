@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -30,23 +31,23 @@ func horovodRefusals(c command, spec *corev1.PodSpec, where string) []fleet.Prob
 	var out []fleet.Problem
 	c = c.own(startsHorovod)
 	if _, ok := c.flag("--host-discovery-script"); !ok {
-		refuse(&out, "HostDiscoveryMissing", "horovodrun of %s has no --host-discovery-script, so it never sees members come and go: name one, as in /etc/mpi/discover_hosts.sh", where)
+		refuse(&out, catalog.HostDiscoveryMissing, where)
 	}
 	if _, ok := c.flag("--blacklist-cooldown-range"); !ok {
-		refuse(&out, "BlacklistWithoutCooldown", "horovodrun of %s bans a host that was recalled for the life of the job: add --blacklist-cooldown-range, as in 30 300", where)
+		refuse(&out, catalog.BlacklistWithoutCooldown, where)
 	}
 	for _, v := range c.flagValues(2, "--blacklist-cooldown-range") {
 		if time.Duration(number(v, 0))*time.Second > maxCooldown {
-			refuse(&out, "BlacklistCooldownTooLong", "--blacklist-cooldown-range of horovodrun of %s bans a host that was recalled for %s s: allow %d at most, as in 30 300", where, v, int(maxCooldown.Seconds()))
+			refuse(&out, catalog.BlacklistCooldownTooLong, where, v, int(maxCooldown.Seconds()))
 			break
 		}
 	}
 	if v, ok := c.flag("--reset-limit"); ok && number(v, 0) < minRestarts {
-		refuse(&out, "ResetLimitTooLow", "--reset-limit %s of horovodrun of %s is charged by each resize and then ends the job: leave it out, or allow %d", v, where, minRestarts)
+		refuse(&out, catalog.ResetLimitTooLow, v, where, minRestarts)
 	}
 	v := c.flagOr(env(spec, "HOROVOD_ELASTIC_TIMEOUT"), "--elastic-timeout")
 	if time.Duration(number(v, 0))*time.Second < minElasticTimeout {
-		refuse(&out, "ElasticTimeoutTooShort", "--elastic-timeout of horovodrun of %s is %s (600 by default), and the job fails once it waits that long for its least number of members: set it to %d or more, the longest wait between two ebbs", where, orNone(v), int(minElasticTimeout.Seconds()))
+		refuse(&out, catalog.ElasticTimeoutTooShort, where, orNone(v), int(minElasticTimeout.Seconds()))
 	}
 	return out
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // jobSet adapts JobSet. Its replicatedJobs are immutable, but it leaves the parallelism of the Jobs that it made alone: the size of a
@@ -42,7 +44,7 @@ func (jobSet) Read(u *unstructured.Unstructured) Workload {
 		job := &batchv1.JobSpec{}
 		p := Part{Name: name, Remaining: -1, Active: -1, Ending: -1, Template: &job.Template.Spec}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(shallow(r, "template", "spec"), job); err != nil {
-			refuse(&p.Refusals, "Unreadable", "the template of %s in %s: %v", name, w.What, err)
+			refuse(&p.Refusals, catalog.TemplateUnreadable, name, w.What, err)
 		}
 		p.Size, p.Labels = 1, job.Template.Labels
 		if job.Parallelism != nil {

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -56,15 +57,15 @@ func (mpiJob) Read(u *unstructured.Unstructured) Workload {
 		refuseSuspended(&w.Refusals, u, "spec.runPolicy.suspend", w.What)
 	}
 	if p := o.text("spec", "runPolicy", "cleanPodPolicy"); p != "Running" && p != "All" {
-		refuse(&w.Refusals, "CleanPodPolicyMissing", "spec.runPolicy.cleanPodPolicy of %s is %s, and workers stay on lent machines after the launcher has ended: set Running or All", w.What, orNone(p))
+		refuse(&w.Refusals, catalog.CleanPodPolicyMissing, w.What, orNone(p))
 	}
 	refuseDeadline(&worker.Refusals, o, "spec.runPolicy.activeDeadlineSeconds", w.What)
 	if n := o.number(defaultBackoff, "spec", "runPolicy", "backoffLimit"); n < minLaunches {
-		refuse(&worker.Refusals, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d (%d by default), and a recall of all workers at once may end the launcher, whose restarts are charged to it: allow at least %d", w.What, n, defaultBackoff, minLaunches)
+		refuse(&worker.Refusals, catalog.MPIBackoffLimitTooLow, w.What, n, defaultBackoff, minLaunches)
 	}
 	if !vouched(u.GetAnnotations()) {
 		if !c.runs("horovodrun") {
-			refuse(&worker.Refusals, "LauncherNotElastic", "the launcher of %s does not run horovodrun, and mpirun ends with the first worker that leaves: use elastic Horovod, or vouch for the launcher by its annotations", w.What)
+			refuse(&worker.Refusals, catalog.MPILauncherNotElastic, w.What)
 		} else {
 			worker.Refusals = append(worker.Refusals, horovodRefusals(c, launcher, w.What)...)
 		}

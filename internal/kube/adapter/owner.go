@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -63,12 +64,12 @@ func stoppedAt(o object) time.Time {
 func (w *Workload) govern(o metav1.Object, kind schema.GroupVersionKind, managedBy string) {
 	where := w.What
 	if managedBy != "" && managedBy != controllersOf[kind.GroupKind()] {
-		refuse(&w.Refusals, "ManagedElsewhere", "managedBy of %s is %s, and %s runs it, maybe in another cluster: take it out of the members, or make it without managedBy", where, managedBy, managedBy)
+		refuse(&w.Refusals, catalog.ManagedElsewhere, where, managedBy, managedBy)
 	}
 	if ref := metav1.GetControllerOf(o); ref != nil {
 		group, _ := schema.ParseGroupVersion(ref.APIVersion)
 		if instead, ok := sizers[schema.GroupKind{Group: group.Group, Kind: ref.Kind}]; ok {
-			refuse(&w.Owned, "SizeOwnedElsewhere", "%s belongs to %s %s, whose own spec holds its size: %s", where, ref.Kind, ref.Name, instead)
+			refuse(&w.Owned, catalog.SizeOwnedElsewhere, where, ref.Kind, ref.Name, instead)
 		}
 	}
 	queue, queued := o.GetLabels()[kueueQueue]
@@ -82,9 +83,9 @@ func (w *Workload) govern(o metav1.Object, kind schema.GroupVersionKind, managed
 	switch {
 	case elastic && served:
 	case elastic:
-		refuse(&w.Owned, "SizeOwnedByKueue", "%s has the annotation %s, but its pod templates have no gate of that name, so Kueue stops the workload at each resize; to fix: run Kueue with the gate ElasticJobsViaWorkloadSlices and make the workload again, or take it out of the members", where, kueueElastic)
+		refuse(&w.Owned, catalog.KueueWithoutGate, where, kueueElastic)
 	default:
-		refuse(&w.Owned, "SizeOwnedByKueue", "%s is admitted by Kueue (queue %s) with the size that it has, and Kueue stops it and all its pods at each resize: make it with the annotation %s: \"true\" where Kueue serves that (a Job, a RayCluster), or take it out of the members", where, orNone(queue), kueueElastic)
+		refuse(&w.Owned, catalog.KueueAdmitted, where, orNone(queue), kueueElastic)
 	}
 }
 
@@ -95,5 +96,5 @@ func refuseSuspended(out *[]fleet.Problem, o metav1.Object, field, where string)
 	if queue := o.GetLabels()[kueueQueue]; queue != "" {
 		by = "Kueue, which admits it by queue " + queue + ","
 	}
-	refuse(out, "JobSuspended", "%s of %s is true: it is resized once %s lets it run, or take it out of the members", field, where, by)
+	refuse(out, catalog.JobSuspended, field, where, by)
 }

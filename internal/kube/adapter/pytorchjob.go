@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -46,7 +47,7 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	master := o.podSpec("spec", "pytorchReplicaSpecs", "Master", "template", "spec")
 	worker.judgePolicy(u, o, master, w.What)
 	if o.has("spec", "runPolicy", "backoffLimit") && o.number(0, "spec", "runPolicy", "backoffLimit") < minRestarts {
-		refuse(&worker.StableToo, "BackoffLimitTooLow", "spec.runPolicy.backoffLimit of %s is %d and counts members that are recalled: leave it out, or allow %d", w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
+		refuse(&worker.StableToo, catalog.PyTorchBackoffLimitTooLow, w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
 	}
 	refuseDeadline(&worker.Refusals, o, "spec.runPolicy.activeDeadlineSeconds", w.What)
 	heard := !vouched(u.GetAnnotations())
@@ -68,10 +69,10 @@ func restartRefusals(o object, role string, torch bool, where string) []fleet.Pr
 	var out []fleet.Problem
 	switch o.text("spec", "pytorchReplicaSpecs", role, "restartPolicy") {
 	case "Never":
-		refuse(&out, "RestartPolicyNever", "restartPolicy of %s of %s is Never, and the first member that is recalled fails the job: set OnFailure", role, where)
+		refuse(&out, catalog.RestartPolicyNever, role, where)
 	case "ExitCode":
 		if torch {
-			refuse(&out, "RestartPolicyExitCode", "restartPolicy of %s of %s is ExitCode, and torchrun ends with 1 when its pod is evicted, which fails the job: set OnFailure", role, where)
+			refuse(&out, catalog.RestartPolicyExitCode, role, where)
 		}
 	}
 	return out
@@ -81,7 +82,7 @@ func restartRefusals(o object, role string, torch bool, where string) []fleet.Pr
 func (p *Part) judgePolicy(u *unstructured.Unstructured, o object, master *corev1.PodSpec, where string) {
 	policy := object(shallow(o, "spec", "elasticPolicy"))
 	if policy == nil {
-		refuse(&p.Refusals, "ElasticPolicyMissing", "%s has no spec.elasticPolicy, and waits for a fixed number of members: add one with minReplicas, maxReplicas, maxRestarts and rdzvConf", where)
+		refuse(&p.Refusals, catalog.ElasticPolicyMissing, where)
 		return
 	}
 	given, t := policyOf(policy), policyOf(policy)
@@ -96,7 +97,7 @@ func (p *Part) judgePolicy(u *unstructured.Unstructured, o object, master *corev
 	}
 	p.bind(policyBounds(given, t, withMaster))
 	if policy.has("metrics") {
-		refuse(&p.Refusals, "ForeignScaler", "spec.elasticPolicy.metrics of %s makes a HorizontalPodAutoscaler that scales the workers too: leave it out", where)
+		refuse(&p.Refusals, catalog.PyTorchScaler, where)
 	}
 	if t.endpoint != "" {
 		// The service of each pod is called as the pod is.
@@ -107,7 +108,7 @@ func (p *Part) judgePolicy(u *unstructured.Unstructured, o object, master *corev
 	// recalled is a matter of machines, so worker 0 is as likely as any.
 	host := policy.text("rdzvHost")
 	if backend := policy.text("rdzvBackend"); (backend == "" || backend == "c10d") && (host == "" || strings.HasPrefix(host, u.GetName()+"-worker-")) {
-		refuse(&p.Refusals, "RendezvousOnWorker", "the rendezvous of %s lives in a worker, and ends when that one is recalled: set spec.elasticPolicy.rdzvHost to the Master (%s-master-0) or to a service of its own", where, u.GetName())
+		refuse(&p.Refusals, catalog.RendezvousInWorker, where, u.GetName())
 	}
 }
 

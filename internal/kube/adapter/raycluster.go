@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -56,10 +57,10 @@ func (rayCluster) Read(u *unstructured.Unstructured) Workload {
 			refuseSuspended(&p.StableToo, u, dotted(at("suspend")), w.What)
 		}
 		if n := g.number(1, "numOfHosts"); n > 1 {
-			refuse(&p.Refusals, "MultiHostGroup", "group %s of %s has numOfHosts %d: a replica that loses one of its hosts is lost as a whole; lend to a group with numOfHosts 1", p.Name, w.What, n)
+			refuse(&p.Refusals, catalog.MultiHostGroup, p.Name, w.What, n)
 		}
 		if o.yes("spec", "enableInTreeAutoscaling") {
-			refuse(&p.Refusals, "ForeignScaler", "spec.enableInTreeAutoscaling of %s is true, and Ray's autoscaler writes the replicas of group %s too: set it to false, or take the group out of the members", w.What, p.Name)
+			refuse(&p.Refusals, catalog.RayScaler, w.What, p.Name)
 		}
 		w.Parts = append(w.Parts, p)
 	}

@@ -3,6 +3,7 @@ package adapter
 import (
 	"slices"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 )
@@ -15,7 +16,7 @@ func Refusals(w *Workload, m *v1alpha1.JobMember) []fleet.Problem {
 	}
 	p := w.Part(m.PartName())
 	if p == nil {
-		return []fleet.Problem{fleet.Refuse("PartUnknown", "member %s: %s has no part %s: it has %s; name one of them in spec.members[].part", m.Role, w.What, m.PartName(), w.partNames())}
+		return []fleet.Problem{catalog.PartUnknown.Of(m.Role, w.What, m.PartName(), w.partNames())}
 	}
 	var out []fleet.Problem
 	if keeps := p.Fixed != "" || m.Min == m.Max && m.Stable; !keeps && !p.SelfSized {
@@ -44,9 +45,9 @@ func heldStable(p *Part, m *v1alpha1.JobMember) fleet.Problem {
 	}
 	switch {
 	case !m.Stable:
-		return fleet.Refuse("RoleMustBeStable", "member %s: %s and never runs on lent capacity: set stable: true, and min and max to its size %d", m.Role, why, p.Size)
+		return catalog.RoleNotStable.Of(m.Role, why, p.Size)
 	case m.Min != m.Max:
-		return fleet.Refuse("RoleMustBeStable", "member %s: %s and keeps its size: set min and max to %d", m.Role, why, p.Size)
+		return catalog.RoleKeepsItsSize.Of(m.Role, why, p.Size)
 	}
 	return fleet.Problem{}
 }
@@ -57,10 +58,10 @@ func heldStable(p *Part, m *v1alpha1.JobMember) fleet.Problem {
 func outOfBounds(w *Workload, p *Part, m *v1alpha1.JobMember) []fleet.Problem {
 	var out []fleet.Problem
 	if b := p.Min; b.Field != "" && (m.Min < b.Value || p.SelfSized && m.Min != b.Value) {
-		refuse(&out, "BoundsDiffer", "member %s: min is %d, and %s of %s is %d: set both to the same", m.Role, m.Min, b.Field, w.What, b.Value)
+		refuse(&out, catalog.MinDiffers, m.Role, m.Min, b.Field, w.What, b.Value)
 	}
 	if b := p.Max; b.Field != "" && (m.Max > b.Value || p.SelfSized && m.Max != b.Value) {
-		refuse(&out, "BoundsDiffer", "member %s: max is %d, and %s of %s is %d: set both to the same", m.Role, m.Max, b.Field, w.What, b.Value)
+		refuse(&out, catalog.MaxDiffers, m.Role, m.Max, b.Field, w.What, b.Value)
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -133,13 +134,13 @@ func sparkRefusals(o object, where string) []fleet.Problem {
 		return otherwise
 	}
 	if !o.yes("spec", "dynamicAllocation", "enabled") {
-		refuse(&out, "DynamicAllocationOff", "spec.dynamicAllocation.enabled of %s is not true, and executors are never given up: enable it, with minExecutors and maxExecutors", where)
+		refuse(&out, catalog.DynamicAllocationOff, where)
 	} else if !o.has("spec", "dynamicAllocation", "maxExecutors") {
-		refuse(&out, "DynamicAllocationUnbounded", "spec.dynamicAllocation.maxExecutors of %s is not set, and it asks for executors without end: set it", where)
+		refuse(&out, catalog.DynamicAllocationUnbounded, where)
 	}
 	for _, key := range []string{"spark.decommission.enabled", "spark.storage.decommission.enabled"} {
 		if is(key, "false") != "true" {
-			refuse(&out, "DecommissionOff", "%s in spec.sparkConf of %s is not true, and what an executor computed is lost when it is recalled: set it to \"true\"", key, where)
+			refuse(&out, catalog.DecommissionOff, key, where)
 		}
 	}
 	four := slices.Contains([]string{"4", "5"}, strings.Split(o.text("spec", "sparkVersion"), ".")[0])
@@ -148,17 +149,17 @@ func sparkRefusals(o object, where string) []fleet.Problem {
 		byDefault = "true"
 	}
 	if is("spark.stage.ignoreDecommissionFetchFailure", byDefault) != "true" {
-		refuse(&out, "FetchFailuresCount", "spark.stage.ignoreDecommissionFetchFailure in spec.sparkConf of %s is not true, and recalls fail its stages: set it to \"true\"", where)
+		refuse(&out, catalog.FetchFailuresFailStages, where)
 	}
 	if number(is("spark.scheduler.maxRetainedRemovedDecommissionExecutors", "0"), 0) <= 0 {
-		refuse(&out, "FetchFailuresCount", "spark.scheduler.maxRetainedRemovedDecommissionExecutors in spec.sparkConf of %s is 0, and fetches from executors that left count as failures: set it to \"100\"", where)
+		refuse(&out, catalog.FetchFailuresForgotten, where)
 	}
 	// From 3.5 on an executor whose container ends with an error before its pod is seen to be deleted, as one that is killed while it still moves its
 	// blocks, counts as failed, and the application ends at the limit. Allocators other than direct count none.
 	if v := o.text("spec", "sparkVersion"); countsExecutors(v) && is("spark.kubernetes.allocation.pods.allocator", "direct") == "direct" {
 		byDefault := max(2*o.number(0, "spec", "dynamicAllocation", "maxExecutors"), 3)
 		if n := number(is("spark.executor.maxNumFailures", ""), byDefault); n < minRestarts {
-			refuse(&out, "MaxExecutorFailuresTooLow", "spark.executor.maxNumFailures in spec.sparkConf of %s is %d (twice maxExecutors by default), and executors that are killed in a recall are charged to it: set it to \"%d\" or more", where, n, minRestarts)
+			refuse(&out, catalog.MaxExecutorFailuresTooLow, where, n, minRestarts)
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -111,21 +112,21 @@ func torchRefusals(t torchrun, where string) []fleet.Problem {
 	var out []fleet.Problem
 	switch {
 	case !t.elastic():
-		refuse(&out, "FixedMembership", "torchrun of %s runs with a fixed number of members (--nnodes %s): give a range, as in --nnodes 1:8", where, orNone(t.nodes))
+		refuse(&out, catalog.FixedNodes, where, orNone(t.nodes))
 	case !t.standalone && (t.backend == "" || t.backend == "static"):
-		refuse(&out, "FixedMembership", "--rdzv-backend of torchrun of %s is %s, and static, the default, waits for all members of --nnodes %s and never forms again: set --rdzv-backend %s", where, orNone(t.backend), t.nodes, dynamicBackend)
+		refuse(&out, catalog.StaticRendezvous, where, orNone(t.backend), t.nodes, dynamicBackend)
 	}
 	if t.restarts < minRestarts {
-		refuse(&out, "MaxRestartsTooLow", "%s of %s is %d: each resize is charged to it, and then the job ends: allow at least %d", t.restartsSetting, where, t.restarts, minRestarts)
+		refuse(&out, catalog.MaxRestartsTooLow, t.restartsSetting, where, t.restarts, minRestarts)
 	}
 	switch {
 	case t.lastCall <= 0:
-		refuse(&out, "LastCallTooLong", "last_call_timeout in %s of %s is not set, and every resize stops all members for 30 s or more: set it to %d or less", t.confSetting, where, int(maxLastCall.Seconds()))
+		refuse(&out, catalog.LastCallUnset, t.confSetting, where, int(maxLastCall.Seconds()))
 	case t.lastCall > maxLastCall:
-		refuse(&out, "LastCallTooLong", "last_call_timeout in %s of %s is %s, and every resize stops all members that long: set it to %d or less", t.confSetting, where, t.lastCall, int(maxLastCall.Seconds()))
+		refuse(&out, catalog.LastCallTooLong, t.confSetting, where, t.lastCall, int(maxLastCall.Seconds()))
 	}
 	if t.join != "" && seconds(t.join) < minJoin {
-		refuse(&out, "JoinTimeoutTooShort", "join_timeout in %s of %s is %s, and members end once they wait that long for the others: leave it out, or set it to %d or more", t.confSetting, where, t.join, int(minJoin.Seconds()))
+		refuse(&out, catalog.JoinTimeoutTooShort, t.confSetting, where, t.join, int(minJoin.Seconds()))
 	}
 	return out
 }
@@ -154,9 +155,9 @@ func (p *Part) judgeEndpoint(t torchrun, own bool, hosts podHosts, where string)
 	host := hostOf(t.endpoint)
 	switch {
 	case own && (itself(host) || host == "" && t.backend == dynamicBackend && !t.standalone):
-		refuse(&p.Refusals, "RendezvousOnWorker", "--rdzv-endpoint %s of %s is each member itself, so members never meet: name a service, or a pod of a stable part", orNone(t.endpoint), where)
+		refuse(&p.Refusals, catalog.RendezvousIsMember, orNone(t.endpoint), where)
 	case hosts.has(host):
-		refuse(&p.Refusals, "RendezvousOnWorker", "--rdzv-endpoint %s of %s is a member, and the rendezvous ends when that one is recalled: name a service, or a pod of a stable part", t.endpoint, where)
+		refuse(&p.Refusals, catalog.RendezvousOnMember, t.endpoint, where)
 	}
 }
 

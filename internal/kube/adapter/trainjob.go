@@ -3,6 +3,8 @@ package adapter
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/springtide/springtide/api/catalog"
 )
 
 // trainJob adapts Kubeflow Trainer v2's TrainJob, which has one spec.trainer.numNodes and cannot change it while the
@@ -28,7 +30,7 @@ func (trainJob) Read(u *unstructured.Unstructured) Workload {
 	if w.Finished {
 		p.Remaining = 0
 	}
-	refuse(&p.Refusals, "FixedMembership", "spec.trainer.numNodes of %s cannot change while it runs, as Trainer v2 has no elastic node count: run it as a PyTorchJob with an elasticPolicy, or as a Job; or let it keep its size, by stable: true and min and max %d", w.What, size)
+	refuse(&p.Refusals, catalog.FixedTrainJob, w.What, size)
 	w.Parts = []Part{p}
 	w.Stopped = stoppedAt(o)
 	w.govern(u, trainJob{}.Kind(), managedBy(o))

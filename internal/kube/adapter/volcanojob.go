@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
 )
 
@@ -86,7 +87,7 @@ func policyRefusals(job []object, task object, where string, actions ...string) 
 	for _, event := range eventsOfEviction {
 		action := actionOn(job, task, event)
 		if slices.Contains(actions, action) {
-			refuse(&out, "PolicyEndsJob", "the policy of %s answers %s with %s, so one pod that is recalled stops all of task %s: use RestartPod with spec.maxRetry of %d or more, or leave the policy out", where, event, action, task.text("name"), minRestarts)
+			refuse(&out, catalog.PolicyEndsJob, where, event, action, task.text("name"), minRestarts)
 		}
 	}
 	return out
@@ -99,7 +100,7 @@ func retryRefusals(o, task object, where string) []fleet.Problem {
 	n := cmp.Or(o.number(0, "spec", "maxRetry"), defaultRetries)
 	for _, event := range eventsOfEviction {
 		if action := actionOn(o.list("spec", "policies"), task, event); n < minRestarts && strings.HasPrefix(action, "Restart") {
-			refuse(&out, "MaxRetryTooLow", "spec.maxRetry of %s is %d (%d by default), and each pod of task %s that is recalled is charged to it, as the policy answers %s with %s: allow at least %d, or leave the policy out", where, n, defaultRetries, task.text("name"), event, action, minRestarts)
+			refuse(&out, catalog.MaxRetryTooLow, where, n, defaultRetries, task.text("name"), event, action, minRestarts)
 			break
 		}
 	}
