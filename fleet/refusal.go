@@ -99,11 +99,6 @@ func Guards(pods []*Pod) string {
 // Problem is why an object is not accepted: a reason for machines, and a sentence with the fix. The zero Problem stands for none.
 type Problem struct{ Reason, Message string }
 
-// Refuse makes a problem.
-func Refuse(reason, format string, args ...any) Problem {
-	return Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
 // Any reports whether there is a problem.
 func (p Problem) Any() bool { return p.Reason != "" }
 

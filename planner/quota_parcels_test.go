@@ -69,7 +69,7 @@ func TestBorrowedMachinesGoBack(t *testing.T) {
 		}, map[string]int{"a/one": 1, "a/two": 1, "a/three": 0, "b/own": 4}, 1},
 		{"nothing, for a job that is blocked", func(y *yard) { y.job("ring", member("worker", 16, 12, 12)).ID = "a/ring" }, func(y *yard) {
 			j := y.job("own", member("worker", 16, 4, 4))
-			j.ID, j.Blocked = "b/own", fleet.Refuse("WorkloadNotFound", "its workload is not there")
+			j.ID, j.Blocked = "b/own", fleet.Problem{Reason: "WorkloadNotFound", Message: "its workload is not there"}
 		}, map[string]int{"a/ring": 12, "b/own": 0}, 0},
 		{"nothing, for what fits on no machine", func(y *yard) { y.job("grown", member("worker", 16, 2, 12)).ID = "a/grown" },
 			func(y *yard) { y.job("own", member("worker", 65, 1, 1)).ID = "b/own" }, map[string]int{"a/grown": 12, "b/own": 0}, 0},
