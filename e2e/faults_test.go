@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/catalog"
-	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/lab/world"
 )
 
