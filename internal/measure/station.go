@@ -10,7 +10,7 @@ import (
 // Step is the longest step that a queue may be played at: shorter than any start-up, and fine enough for "any 15 s of a minute".
 const Step = 15 * time.Second
 
-// Patience is how long a request waits before its client gives up.
+// Patience is how long a request waits before its client gives up, where a station says nothing else.
 const Patience = 30 * time.Second
 
 // Station is what one replica of a service can do and what the service promises.
@@ -18,28 +18,62 @@ type Station struct {
 	// Cores are the cores of one pod, CPUSeconds the mean cost of a request: one core for that long.
 	Cores      int
 	CPUSeconds float64
+	// Workers are the requests that a pod serves at once, ServiceTime the mean time in seconds that each holds one of
+	// them. They are Cores and CPUSeconds when 0: a request that waits for nothing else while it is served. Otherwise
+	// the workers are busy before the cores are: Workers × CPUSeconds is at most Cores × ServiceTime.
+	Workers     int
+	ServiceTime float64
 	// Burst is how far a pod may use more than its cores while its machine has some to spare, as a multiple of them; 1
 	// when 0. It is for services that promise a utilisation: one that promises a latency is computed by the queue of
 	// its own cores.
 	Burst float64
 	// Idle is the share of a pod's cores that a ready pod uses which serves nothing; it competes with no request.
 	Idle float64
+	// Patience is how long a request waits before its client gives up; 30 s when 0.
+	Patience time.Duration
+	// Pauses are a garbage collector's, Cold is what a young pod is like.
+	Pauses Pauses
+	Cold   Cold
 	// SLO is the promise that the service is judged by.
 	SLO fleet.SLO
 }
 
-// Capacity is the rate that one ready replica carries while every latency and CPU level of its SLO holds.
-func (s *Station) Capacity() float64 {
-	busy := math.Inf(1)
+// Capacity is the rate that one ready replica carries while every level of its SLO holds.
+func (s *Station) Capacity() float64 { return s.CapacityAt(Moment{}) }
+
+// CapacityAt is Capacity at a moment, on pods that are warm. It is 0 where no number of replicas keeps the SLO.
+func (s *Station) CapacityAt(m Moment) float64 {
+	m.Cold = 0
+	rate := math.Inf(1)
 	for i := range s.SLO.Levels {
-		switch l := &s.SLO.Levels[i]; {
-		case l.Name == fleet.LevelNameCPU:
-			busy = min(busy, l.Limit-s.Idle)
-		case l.Kind == fleet.LevelLatency:
-			busy = min(busy, MaxUtilisation(s.Cores, l.Quantile, l.Limit/s.CPUSeconds))
-		}
+		rate = min(rate, s.capacityOf(&s.SLO.Levels[i], m))
 	}
-	return busy * float64(s.Cores) / s.CPUSeconds
+	if most, _ := s.rates(m, 1); s.SLO.Level(fleet.LevelNameErrors) != nil {
+		rate = min(rate, most) // beyond it requests wait until their clients give up
+	}
+	return rate
+}
+
+// capacityOf is the rate up to which a level holds.
+func (s *Station) capacityOf(l *fleet.Level, m Moment) float64 {
+	workers, cores := s.rates(m, 1)
+	switch {
+	case l.Name == fleet.LevelNameCPU:
+		return (l.Limit - s.Idle) * float64(s.Cores) / s.cpu(m)
+	case l.Kind != fleet.LevelLatency:
+		return math.Inf(1)
+	case s.Workers == 0 && s.Pauses.Every == 0:
+		busy := MaxUtilisation(s.Cores, l.Quantile, (l.Limit-m.Dependency.Seconds())/s.service(m))
+		return busy * float64(s.Cores) / s.service(m)
+	}
+	holds := func(busy float64) bool {
+		k := s.at(m, 1, busy)
+		return busy < 1 && k.exceeding(l.Limit-k.before) <= 1-l.Quantile
+	}
+	if !holds(0) {
+		return 0
+	}
+	return min(bisect(0, 1, holds)*workers, cores)
 }
 
 // Queue is the waiting work of one service over all its replicas. The zero value is empty.
@@ -56,7 +90,8 @@ type Outcome struct {
 	Rate, Served, Dropped float64
 	// Ready are the replicas that served.
 	Ready int
-	// Utilisation is the share of the ready pods' cores that was busy with requests; above 1 where they burst.
+	// Utilisation is the share of the ready pods' cores that was busy with requests; above 1 where they burst. A cold
+	// pod counts with what it is worth.
 	Utilisation float64
 	// Wait is the time that the backlog adds to every request.
 	Wait time.Duration
@@ -66,27 +101,36 @@ type Outcome struct {
 	Violated bool
 
 	station *Station
+	moment  Moment
+	busy    float64 // share of the workers
 }
 
 // saturation is the utilisation beyond which the stationary formula would take minutes to come true; the fluid backlog
 // covers the rest.
 const saturation = 0.98
 
-// Step plays one step. rate is the true load; it spreads evenly over the ready pods (least-loaded balancing), and what they cannot serve
-// waits for the next step. A request that would wait longer than its client's Patience is dropped.
+// Step plays one step at the station's usual state. rate is the true load; it spreads over the ready pods so that all
+// are equally busy (least-loaded balancing), and what they cannot serve waits for the next step. A request that would
+// wait longer than its client's patience is dropped.
 func (s *Station) Step(q *Queue, rate float64, ready int, dt time.Duration) Outcome {
+	return s.StepAt(Moment{}, q, rate, ready, dt)
+}
+
+// StepAt is Step at a moment.
+func (s *Station) StepAt(m Moment, q *Queue, rate float64, ready int, dt time.Duration) Outcome {
 	sec := dt.Seconds()
-	nominal := float64(ready*s.Cores) / s.CPUSeconds // requests per second with every core of their own busy
+	nominal, cores := s.rates(m, ready)
 	power, most := nominal, float64(s.Cores)
 	if s.Burst > 1 {
 		power, most = nominal*s.Burst, most*s.Burst
 	}
-	out := Outcome{Rate: rate, Ready: ready, station: s}
+	out := Outcome{Rate: rate, Ready: ready, station: s, moment: m}
 
 	offered := q.Offered(rate, dt)
 	out.Served = min(offered, power)
 	left := (offered - out.Served) * sec
-	if limit := Patience.Seconds() * max(power, rate); left > limit {
+	patience := s.patience().Seconds()
+	if limit := patience * max(power, rate); left > limit {
 		out.Dropped = (left - limit) / sec
 		left = limit
 	}
@@ -94,17 +138,17 @@ func (s *Station) Step(q *Queue, rate float64, ready int, dt time.Duration) Outc
 	switch queued := max(left, q.backlog); {
 	case queued <= 0:
 	case power > 0:
-		wait = min(queued/power, Patience.Seconds())
+		wait = min(queued/power, patience)
 	default:
-		wait = Patience.Seconds()
+		wait = patience
 	}
 	q.backlog = left
 	out.Wait = time.Duration(wait * float64(time.Second))
 	if power > 0 {
-		out.Utilisation = out.Served / nominal
+		out.busy, out.Utilisation = out.Served/nominal, out.Served/cores
 		out.CPU = min(most, (out.Utilisation+s.Idle)*float64(s.Cores))
 	}
-	out.Violated = s.violated(&out, offered, nominal)
+	out.Violated = s.violated(&out, offered, cores)
 	return out
 }
 
@@ -113,35 +157,59 @@ func (s *Station) violated(o *Outcome, offered, nominal float64) bool {
 	switch {
 	case offered == 0:
 		return false
-	case o.Dropped > 0 || nominal == 0:
+	case nominal == 0:
+		return true
+	case o.Dropped > 0 && s.SLO.Level(fleet.LevelNameErrors) == nil:
 		return true
 	}
 	for i := range s.SLO.Levels {
-		switch l := &s.SLO.Levels[i]; {
-		case l.Name == fleet.LevelNameCPU && offered/nominal+s.Idle > l.Limit:
-			return true
-		case l.Kind == fleet.LevelLatency && o.Exceeding(l.Duration()) > 1-l.Quantile:
+		if s.breaks(&s.SLO.Levels[i], o, offered, nominal) {
 			return true
 		}
 	}
 	return false
 }
 
+// breaks judges one level.
+func (s *Station) breaks(l *fleet.Level, o *Outcome, offered, nominal float64) bool {
+	switch {
+	case l.Name == fleet.LevelNameCPU:
+		return offered/nominal+s.Idle > l.Limit
+	case l.Kind == fleet.LevelLatency:
+		return o.Exceeding(l.Duration()) > 1-l.Quantile
+	case l.Kind == fleet.LevelErrors:
+		return o.Errors() > l.Limit
+	}
+	return false
+}
+
+// Errors is the share of the step's requests that failed: their clients gave up.
+func (o *Outcome) Errors() float64 {
+	if o.Dropped == 0 {
+		return 0
+	}
+	return o.Dropped / (o.Served + o.Dropped)
+}
+
+// curve is the distribution of the step's latencies, without the wait of the backlog.
+func (o *Outcome) curve() curve { return o.station.at(o.moment, o.Ready, min(o.busy, saturation)) }
+
 // Exceeding is the share of the step's requests that took longer than limit.
 func (o *Outcome) Exceeding(limit time.Duration) float64 {
 	if o.Ready == 0 {
 		return 1
 	}
-	return Tail(o.station.Cores, min(o.Utilisation, saturation), (limit-o.Wait).Seconds()/o.station.CPUSeconds)
+	k := o.curve()
+	return k.exceeding((limit - o.Wait - o.moment.Dependency).Seconds())
 }
 
 // Latency is the time that a share q of the step's requests kept under.
 func (o *Outcome) Latency(q float64) time.Duration {
 	if o.Ready == 0 {
-		return Patience
+		return o.station.patience()
 	}
-	x := Quantile(o.station.Cores, min(o.Utilisation, saturation), q)
-	return o.Wait + time.Duration(x*o.station.CPUSeconds*float64(time.Second))
+	k := o.curve()
+	return o.Wait + o.moment.Dependency + time.Duration(k.quantile(q)*k.unit*float64(time.Second))
 }
 
 // UsedCores are the cores that the ready pods used.
@@ -162,18 +230,17 @@ func (o *Outcome) Latencies() Latencies {
 	if o.Ready == 0 || o.Served <= 0 {
 		return out
 	}
-	c := o.station.Cores
-	a := min(o.Utilisation, saturation) * float64(c)
-	wait := ErlangC(c, a)
+	k := o.curve()
+	before := o.Wait.Seconds() + k.before
 	left := 1.0
 	for i, b := range Bounds {
 		// Beyond a billionth no request is left, and the exponentials can be spared.
-		if x := (b - o.Wait.Seconds()) / o.station.CPUSeconds; x > 0 && left > 1e-9 {
-			left = tail(c, a, wait, x)
+		if x := b - before; x > 0 && left > 1e-9 {
+			left = k.exceeding(x)
 		}
 		out.UpTo[i] = 1 - left
 	}
-	out.Mean = o.Wait.Seconds() + o.station.CPUSeconds*(1+wait/(float64(c)-a))
+	out.Mean = before + k.unit*k.average()
 	return out
 }
 
