@@ -105,7 +105,9 @@ func (w *World) asked(i int) int32 {
 	for at := max(0, w.tick-int32(shrunkAsks/tick)); at <= w.tick; at++ {
 		rates = append(rates, w.rates.of[i][at]*w.crowdAt(i, at))
 	}
-	return int32(math.Ceil(shrunkSpare * slices.Max(needed(w.services[i].Online, rates))))
+	o := w.services[i].Online
+	need, _ := needed(o, statesOf(o, w.now.Add(-time.Duration(len(rates)-1)*tick), len(rates)), rates)
+	return int32(math.Ceil(shrunkSpare * slices.Max(need)))
 }
 
 // loaded reports whether a service has had a load for some time before a tick that is worth a fall, in each five minutes of it: where it had none, it fell before

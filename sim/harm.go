@@ -81,13 +81,13 @@ func (w *World) holdUp() {
 func (s *service) serve(burst, unlent float64) (o measure.Outcome, anyway bool) {
 	same := s.missed == 0 && s.unlent == s.queue && burst == unlent
 	station := s.bursting(&s.queue, burst)
-	o = station.Step(&s.queue, s.rate, s.ready, tick)
+	o = station.StepAt(s.moment, &s.queue, s.rate, s.ready, tick)
 	if same {
 		s.unlent = s.queue
 		return o, o.Violated
 	}
 	station = s.bursting(&s.unlent, unlent)
-	other := station.Step(&s.unlent, s.rate, s.ready+s.missed, tick)
+	other := station.StepAt(s.moment, &s.unlent, s.rate, s.ready+s.missed, tick)
 	return o, other.Violated
 }
 

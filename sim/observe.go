@@ -208,7 +208,7 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 			m = s.minutes[at]
 		} else {
 			m.served = s.Load.At(from.Add(time.Duration(k) * time.Minute))
-			m.cores = m.served * s.CPUSeconds
+			m.cores = m.served * s.CPUAt(s.Moment(from.Add(time.Duration(k)*time.Minute)))
 		}
 		if len(w.faults) > 0 && at >= 0 {
 			k := w.shrunk(i, int32(at)*perMinute)

@@ -22,10 +22,13 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 	w := &World{b: b}
 	n := len(rates.of[0])
 	scored := int(scenario.WarmUp / tick)
-	needs, used, online, atOnce := make([][]float64, len(b.Services)), make([]float64, n), make([]float64, n), make([]float64, n)
+	needs, hopeless := make([][]float64, len(b.Services)), make([][]bool, len(b.Services))
+	used, online, atOnce := make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range b.Services {
 		o := &b.Services[i]
-		need := needed(o, rates.of[i])
+		states := statesOf(o, b.RunStart(), n)
+		var need []float64
+		need, hopeless[i] = needed(o, states, rates.of[i])
 		for k := range need {
 			atOnce[k] += need[k] * float64(o.Cores)
 		}
@@ -33,17 +36,17 @@ func foresee(b *scenario.Built, rates *Rates, r Row) Result {
 			need = forward(need, startUpTicks(o))
 		} else {
 			for k, rate := range rates.of[i] {
-				need[k] = max(rate/o.Capacity(), 0)
+				need[k] = max(rate/states[k].carries, 0)
 			}
 		}
 		for k := range need {
 			online[k] += need[k] * float64(o.Cores)
-			used[k] += rates.of[i][k] * o.CPUSeconds
+			used[k] += rates.of[i][k] * o.CPUAt(states[k].moment)
 		}
 		needs[i] = need
 	}
 	fleet := b.Cores()
-	out.serves(w, needs, online, atOnce, scored)
+	out.serves(w, needs, hopeless, online, atOnce, scored)
 	harvest, lent := 0.0, make([]float64, n)
 	if r.Policy == Oracle {
 		p, held := parcelsOf(b), make([]float64, n)
@@ -88,7 +91,7 @@ func (out *Result) uses(busy []float64) {
 // once than the fleet has, with what it may borrow of the offline pool, one of them at least is short, the one that
 // needs most. A replica that must be started early costs its cores, and breaks nothing where the fleet has none for it
 // yet: others may have held theirs.
-func (out *Result) serves(w *World, needs [][]float64, online, atOnce []float64, scored int) {
+func (out *Result) serves(w *World, needs [][]float64, hopeless [][]bool, online, atOnce []float64, scored int) {
 	b := w.b
 	has := b.Cores()
 	violated, cores := make([]int, len(needs)), make([]float64, len(needs))
@@ -107,28 +110,64 @@ func (out *Result) serves(w *World, needs [][]float64, online, atOnce []float64,
 			violated[largest]++
 		}
 	}
+	for i := range hopeless {
+		violated[i] = max(violated[i], minutesOf(hopeless[i][scored:]))
+	}
 	for i := range needs {
 		out.add(w, i, violated[i], 0, cores[i]*tick.Hours())
 	}
 }
 
-// needed are the replicas that keep the SLO at each tick, at least the service's minimum.
-func needed(o *scenario.Online, rates []float64) []float64 {
-	out := make([]float64, len(rates))
-	capacity := o.Capacity()
-	for k, rate := range rates {
-		n := math.Ceil(rate/capacity - 1e-9)
-		// The formula and the queue agree to within rounding: the queue has the last word.
-		for !keeps(o, rate, n) {
-			n++
+// state is what a service is like at a tick: what a warm replica carries, and whether any number of them keeps the SLO.
+type state struct {
+	moment   measure.Moment
+	carries  float64
+	hopeless bool
+}
+
+// statesOf are a service's states over a run, which change at full minutes.
+func statesOf(o *scenario.Online, start time.Time, ticks int) []state {
+	out := make([]state, ticks)
+	for k := range out {
+		if k > 0 && (!o.Changes() || k%int(perMinute) != 0) {
+			out[k] = out[k-1]
+			continue
 		}
-		out[k] = max(n, float64(o.Spec.Min))
+		m := o.Moment(start.Add(time.Duration(k) * tick))
+		out[k] = state{moment: m, carries: o.Carries(m), hopeless: o.CapacityAt(m) == 0}
 	}
 	return out
 }
 
-func keeps(o *scenario.Online, rate, replicas float64) bool {
-	return !o.Step(&measure.Queue{}, rate, int(replicas), tick).Violated
+// needed are the replicas that keep the SLO at each tick, at least the service's minimum, and the ticks in which no
+// number of them does: in those they are what the load takes at its usual dependency.
+func needed(o *scenario.Online, states []state, rates []float64) (need []float64, hopeless []bool) {
+	need, hopeless = make([]float64, len(rates)), make([]bool, len(rates))
+	for k, rate := range rates {
+		x := &states[k]
+		n := math.Ceil(rate/x.carries - 1e-9)
+		// The formula and the queue agree to within rounding: the queue has the last word.
+		for !x.hopeless && !keeps(o, x.moment, rate, n) {
+			n++
+		}
+		need[k], hopeless[k] = max(n, float64(o.Spec.Min)), x.hopeless && rate > 0
+	}
+	return need, hopeless
+}
+
+func keeps(o *scenario.Online, m measure.Moment, rate, replicas float64) bool {
+	return !o.StepAt(m, &measure.Queue{}, rate, int(replicas), tick).Violated
+}
+
+// minutesOf counts the minutes that have such a tick.
+func minutesOf(ticks []bool) int {
+	n, last := 0, -1
+	for k, is := range ticks {
+		if minute := k / int(perMinute); is && minute != last {
+			n, last = n+1, minute
+		}
+	}
+	return n
 }
 
 // forward is the largest value from each tick on over so many ticks more: what has to exist for all of it to be ready in time.

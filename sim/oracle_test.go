@@ -284,8 +284,11 @@ func TestTheOracleNeedsAllOfIt(t *testing.T) {
 	b := tiny(14, 4, tide(6, 40))
 	o := &b.Services[0]
 	rates := NewRates(b)
-	for k, n := range needed(o, rates.of[0]) {
-		if !keeps(o, rates.of[0][k], n) || n > float64(o.Spec.Min) && keeps(o, rates.of[0][k], n-1) {
+	states := statesOf(o, b.RunStart(), len(rates.of[0]))
+	need, _ := needed(o, states, rates.of[0])
+	for k, n := range need {
+		m, rate := states[k].moment, rates.of[0][k]
+		if !keeps(o, m, rate, n) || n > float64(o.Spec.Min) && keeps(o, m, rate, n-1) {
 			t.Fatalf("%v replicas for a rate of %v", n, rates.of[0][k])
 		}
 	}

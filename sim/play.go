@@ -13,6 +13,7 @@ func (w *World) play() {
 	w.acc.tick(w)
 	for i := range w.services {
 		w.services[i].rate = w.rates.of[i][w.tick] * w.crowd(i)
+		w.turn(&w.services[i])
 	}
 	at := int(w.tick) % history
 	burst, unlent := w.burst()
@@ -38,6 +39,23 @@ func (w *World) play() {
 	}
 }
 
+// turn brings a service's state to the tick.
+func (w *World) turn(s *service) {
+	if s.Changes() && w.tick%perMinute == 0 {
+		s.moment = s.Moment(w.now)
+		s.carries = s.Carries(s.moment)
+	}
+	if s.Cold.For == 0 {
+		return
+	}
+	s.moment.Cold = 0
+	for _, id := range s.pods {
+		if p := &w.pods[id]; p.ready && w.tick-p.readyAt < ticks(s.Cold.For) {
+			s.moment.Cold++
+		}
+	}
+}
+
 // burst is the part of what pods would use beyond their own cores that there is for them: cores of online's machines
 // that no pod asked for, and those that others asked for and do not use. The cores of offline pods there are not
 // theirs; unlent is the part that there would be if nothing were lent.
@@ -56,7 +74,7 @@ func (w *World) burst() (part, unlent float64) {
 // use is what a service's pods would use of as many cores as they may, with a queue.
 func (s *service) use(q *measure.Queue) float64 {
 	own := float64(s.ready * s.Cores)
-	return min(q.Offered(s.rate, tick)*s.CPUSeconds+own*s.Idle, own*max(s.Burst, 1))
+	return min(q.Offered(s.rate, tick)*s.CPUAt(s.moment)+own*s.Idle, own*max(s.Burst, 1))
 }
 
 // partOf is the part of what is wanted that there is.
@@ -201,7 +219,7 @@ func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 	v.cores += holds * tick.Seconds()
 	a.onlineUsed += o.UsedCores() * tick.Seconds()
 	a.hour += o.UsedCores()
-	a.moment.Demand += o.Rate / s.Capacity() * cores / float64(momentTicks)
+	a.moment.Demand += o.Rate / s.carries * cores / float64(momentTicks)
 	a.moment.Ready += float64(s.ready) * cores / float64(momentTicks)
 	a.moment.Online += holds / float64(momentTicks)
 	a.moment.Used += o.UsedCores() / float64(momentTicks)
@@ -213,7 +231,7 @@ func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 		v.violated, v.violations = minute, v.violations+1
 		v.moment.Broken++
 	}
-	v.moment.Need += float32(o.Rate / s.Capacity() / float64(momentTicks))
+	v.moment.Need += float32(o.Rate / s.carries / float64(momentTicks))
 	v.moment.Ready += float32(s.ready) / float32(momentTicks)
 	if (w.tick+1)%perMinute == 0 && v.violated == minute && v.anyway != minute {
 		v.harms++

@@ -87,6 +87,9 @@ type service struct {
 	// rate is the true load of the tick.
 	rate  float64
 	queue measure.Queue
+	// moment is the service's state in the tick, carries what a replica carries then.
+	moment  measure.Moment
+	carries float64
 	// unlent is the queue as it would be without lending, missed the replicas that would be ready then. killed are those that a lender ended
 	// in this tick, by when they were ready.
 	unlent measure.Queue
@@ -136,7 +139,8 @@ func NewWorld(b *scenario.Built, rates *Rates) *World {
 	w.services = make([]service, len(b.Services))
 	for i := range w.services {
 		o := &b.Services[i]
-		w.services[i] = service{Online: o, id: o.ID(), request: o.Request(), desired: int32(o.Static), draws: o.Draws(2)}
+		w.services[i] = service{Online: o, id: o.ID(), request: o.Request(), desired: int32(o.Static), draws: o.Draws(2), moment: o.Moment(w.now)}
+		w.services[i].carries = o.Carries(w.services[i].moment)
 		w.resize(i)
 	}
 	w.schedule()

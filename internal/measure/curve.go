@@ -44,6 +44,9 @@ func (s *Station) service(m Moment) float64 { return m.slow(s.ServiceTime, s.CPU
 
 func (s *Station) cpu(m Moment) float64 { return m.slow(s.CPUSeconds, s.CPUSeconds) }
 
+// CPUAt is the mean cost of a request at a moment, on a warm pod: one core for so many seconds.
+func (s *Station) CPUAt(m Moment) float64 { return s.cpu(m) }
+
 func (m Moment) slow(seconds, otherwise float64) float64 {
 	if seconds == 0 {
 		seconds = otherwise

@@ -59,6 +59,7 @@ type Online struct {
 	unlike bool
 	// shift is how much later than it was measured the load is played.
 	shift time.Duration
+	slow  []slow
 }
 
 // Cores are those of the whole fleet.
@@ -106,6 +107,11 @@ func (s *Scenario) Build() (*Built, error) {
 		}
 	}
 	slices.SortFunc(b.Services, func(x, y Online) int { return x.Name.Compare(y.Name) })
+	for i := range b.Services {
+		if o := &b.Services[i]; !(o.Capacity() > 0) {
+			return nil, fmt.Errorf("%s: no number of replicas keeps its slo: write longer limits, or a shorter serviceTime or dependency", o.ID())
+		}
+	}
 	if err := b.distinct(); err != nil {
 		return nil, err
 	}
@@ -231,7 +237,7 @@ func (b *Built) service(f replay.Frame, spec *Service, name string, w replay.Win
 	o.Load = replay.Minutes(raw, f.Split(raw), rand.New(rand.NewPCG(o.seed, 1)))
 	o.Calm = replay.Calm(f.History(o.Load))
 	o.hold(b.RunStart(), b.End())
-	o.Station = spec.station()
+	o.Become(spec)
 	return o
 }
 
@@ -250,15 +256,6 @@ func (o *Online) hold(from, to time.Time) {
 	for o.Load.End().Before(to) {
 		o.Load.Values = append(o.Load.Values, last)
 	}
-}
-
-func (v *Service) station() measure.Station {
-	st := measure.Station{Cores: v.Cores, CPUSeconds: 1, Burst: v.Burst, SLO: fleet.Levels(fleet.CPU(v.SLO.Utilisation))}
-	if limit := time.Duration(v.SLO.Latency); limit > 0 {
-		st.SLO, st.Burst = fleet.Levels(fleet.Latency(v.SLO.Quantile, limit)), 1
-		st.CPUSeconds = limit.Seconds() / measure.Quantile(v.Cores, v.SLO.Utilisation, v.SLO.Quantile)
-	}
-	return st
 }
 
 // size divides the fleet among the services and scales their loads, or sizes the fleet by their loads.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,13 +155,86 @@ func (s *Scenario) checkService(c *checker, at string, v *Service) {
 	c.within(at+".burst", v.Burst, 1, 10)
 	c.lasts(at+".startUp", time.Duration(v.StartUp), 0, time.Hour)
 	c.within(at+".startUpSpread", v.StartUpSpread, 0, 1)
-	c.within(at+".slo.utilisation", v.SLO.Utilisation, 0.05, 0.99)
-	if v.SLO.Latency != 0 {
-		c.lasts(at+".slo.latency", time.Duration(v.SLO.Latency), time.Millisecond, 30*time.Second)
-		c.within(at+".slo.quantile", v.SLO.Quantile, 0.5, 0.9999)
-	}
+	v.SLO.check(c, at+".slo", &v.Curve)
+	v.Curve.check(c, at+".curve", v)
 	c.within(at+".min", float64(v.Min), 1, 1e6)
 	c.within(at+".forecastPercent", v.ForecastPercent, 50, 99.9)
+}
+
+func (l *SLO) check(c *checker, at string, curve *Curve) {
+	least := 0.05
+	if curve.stated() {
+		least = 0 // no level
+	}
+	c.within(at+".utilisation", l.Utilisation, least, 0.99)
+	if l.Latency != 0 {
+		c.latency(at+".latency", at+".quantile", Latency{Quantile: l.Quantile, Under: l.Latency})
+	}
+	for i := range l.Latencies {
+		own := fmt.Sprintf("%s.latencies[%d]", at, i)
+		c.latency(own+".under", own+".quantile", l.Latencies[i])
+		if k := slices.IndexFunc(l.Latencies[:i], l.Latencies[i].alike); k >= 0 {
+			c.wrong(own+".quantile", "latencies[%d] bounds it already: write one limit for each quantile", k)
+		}
+	}
+	c.within(at+".errors", l.Errors, 0, 0.5)
+	if l.Objective != (Objective{}) {
+		c.within(at+".objective.goodMinutes", l.Objective.GoodMinutes, 0.5, 0.99999)
+		c.lasts(at+".objective.over", time.Duration(l.Objective.Over), time.Hour, mostDays*24*time.Hour)
+	}
+	switch {
+	case !curve.stated() && (len(l.Latencies) > 0 || l.Errors > 0):
+		c.wrong(at, "latencies and errors need a curve: write curve.serviceTime")
+	case curve.stated() && len(l.levels()) == 0:
+		c.wrong(at, "nothing is promised: write latencies, errors or utilisation")
+	}
+}
+
+func (l Latency) alike(o Latency) bool { return l.Quantile == o.Quantile }
+
+func (c *checker) latency(under, quantile string, l Latency) {
+	c.lasts(under, time.Duration(l.Under), time.Millisecond, 30*time.Second)
+	c.within(quantile, l.Quantile, 0.5, 0.9999)
+}
+
+func (u *Curve) check(c *checker, at string, v *Service) {
+	if !u.stated() {
+		if !reflect.ValueOf(u).Elem().IsZero() {
+			c.wrong(at+".serviceTime", "missing: write the mean time that a request is served")
+		}
+		return
+	}
+	c.lasts(at+".serviceTime", time.Duration(u.ServiceTime), 10*time.Microsecond, 10*time.Second)
+	c.lasts(at+".cpuTime", time.Duration(u.CPUTime), 0, time.Duration(u.ServiceTime))
+	c.within(at+".parallel", float64(u.Parallel), 0, 10_000)
+	st := v.station()
+	if busy := st.CPUSeconds * float64(u.Parallel) / st.ServiceTime; busy > float64(v.Cores)*(1+1e-9) {
+		c.wrong(at+".parallel", "%d workers would use %.3g cores of %d: write fewer, or less cpuTime", u.Parallel, busy, v.Cores)
+	}
+	c.lasts(at+".patience", time.Duration(u.Patience), 0, 10*time.Minute)
+	if u.Pauses != (Pauses{}) {
+		c.within(at+".pauses.every", u.Pauses.Every, 1, 1e9)
+		c.lasts(at+".pauses.for", time.Duration(u.Pauses.For), time.Millisecond, 30*time.Second)
+	}
+	if u.Cold != (Cold{}) {
+		c.within(at+".cold.factor", u.Cold.Factor, 1, 100)
+		c.lasts(at+".cold.for", time.Duration(u.Cold.For), 15*time.Second, 24*time.Hour)
+	}
+	c.lasts(at+".dependency.time", time.Duration(u.Dependency.Time), 0, 30*time.Second)
+	for i := range u.Dependency.Slow {
+		w := &u.Dependency.Slow[i]
+		own := fmt.Sprintf("%s.dependency.slow[%d]", at, i)
+		c.window(own, &w.Window)
+		c.lasts(own+".time", time.Duration(w.Time), 0, 30*time.Second)
+	}
+	for i := range u.Releases {
+		r := &u.Releases[i]
+		own := fmt.Sprintf("%s.releases[%d]", at, i)
+		c.within(own+".factor", r.Factor, 0.01, 100)
+		if r.At.IsZero() || i > 0 && !r.At.After(u.Releases[i-1].At) {
+			c.wrong(own+".at", "missing or not after the release before: write later releases later")
+		}
+	}
 }
 
 func (s *Scenario) checkJobs(c *checker) {

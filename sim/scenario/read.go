@@ -84,12 +84,10 @@ func (s *Scenario) fill(root *yamlv3.Node) error {
 				return err
 			}
 		}
-		if v.SLO == (SLO{}) {
+		if !v.SLO.stated() {
 			v.SLO = s.Defaults.SLO
 		}
-		if v.SLO.Latency > 0 && v.SLO.Quantile == 0 {
-			v.SLO.Quantile = 0.99
-		}
+		v.SLO.fill()
 		s.Services[i] = v
 	}
 	for i := range s.Jobs {
@@ -100,7 +98,24 @@ func (s *Scenario) fill(root *yamlv3.Node) error {
 	return nil
 }
 
+// defaultOver is the window of an objective that names none.
+const defaultOver = 28 * 24 * time.Hour
+
+// stated reports whether anything is promised.
+func (l *SLO) stated() bool { return !reflect.ValueOf(l).Elem().IsZero() }
+
+// fill gives a promise what it need not say.
+func (l *SLO) fill() {
+	if l.Latency > 0 && l.Quantile == 0 {
+		l.Quantile = 0.99
+	}
+	if l.Objective.GoodMinutes > 0 && l.Objective.Over == 0 {
+		l.Objective.Over = config.Duration(defaultOver)
+	}
+}
+
 // types are those of the fields of a file.
 var types = []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet](), reflect.TypeFor[Lending](), reflect.TypeFor[Service](),
-	reflect.TypeFor[SLO](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Window](), reflect.TypeFor[ServiceWindow](), reflect.TypeFor[Slice](), reflect.TypeFor[Burst](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
+	reflect.TypeFor[SLO](), reflect.TypeFor[Latency](), reflect.TypeFor[Objective](), reflect.TypeFor[Curve](), reflect.TypeFor[Pauses](), reflect.TypeFor[Cold](),
+	reflect.TypeFor[Dependency](), reflect.TypeFor[Slow](), reflect.TypeFor[Release](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Window](), reflect.TypeFor[ServiceWindow](), reflect.TypeFor[Slice](), reflect.TypeFor[Burst](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
 	reflect.TypeFor[Faults](), reflect.TypeFor[Fault]()}

@@ -94,19 +94,91 @@ type Service struct {
 	StartUp       config.Duration `yaml:"startUp"`
 	StartUpSpread float64         `yaml:"startUpSpread"`
 	SLO           SLO             `yaml:"slo"`
-	Min           int             `yaml:"min"`
+	// Curve is how the latency depends on the load; without one it follows from the SLO.
+	Curve Curve `yaml:"curve"`
+	Min   int   `yaml:"min"`
 	// Windows bound the replicas at times of the day.
 	Windows []ServiceWindow `yaml:"windows"`
 	// ForecastPercent is the quantile of the forecast that sizing must cover.
 	ForecastPercent float64 `yaml:"forecastPercent"`
 }
 
-// SLO is a promise: a utilisation of the requested CPU, or a latency at a quantile, which the replicas keep up to that utilisation.
+// SLO is a promise: a utilisation of the requested CPU, or a latency at a quantile, which the replicas keep up to that utilisation. A service
+// with a curve of its own may promise all of these at once, as many latencies as it states, and a share of errors.
 type SLO struct {
 	Utilisation float64         `yaml:"utilisation"`
 	Latency     config.Duration `yaml:"latency"`
 	Quantile    float64         `yaml:"quantile"`
+	// Latencies and Errors are for services with a curve. Errors is the share of requests that may fail, nothing when 0.
+	Latencies []Latency `yaml:"latencies"`
+	Errors    float64   `yaml:"errors"`
+	// Objective is the share of the minutes that must be good.
+	Objective Objective `yaml:"objective"`
 }
+
+// Latency is the level of a response time at a quantile.
+type Latency struct {
+	Quantile float64         `yaml:"quantile"`
+	Under    config.Duration `yaml:"under"`
+}
+
+// Objective is the share (0..1) of the minutes of a window in which every level holds.
+type Objective struct {
+	GoodMinutes float64         `yaml:"goodMinutes"`
+	Over        config.Duration `yaml:"over"`
+}
+
+// Curve is how long requests take, and what changes it.
+type Curve struct {
+	// ServiceTime is how long a request holds one of the Parallel workers of a pod, CPUTime what of it is CPU. Workers
+	// are as many as cores, and all of the time is CPU, unless they say otherwise.
+	ServiceTime config.Duration `yaml:"serviceTime"`
+	CPUTime     config.Duration `yaml:"cpuTime"`
+	Parallel    int             `yaml:"parallel"`
+	// Patience is after how long a client gives up, 30 s when 0.
+	Patience config.Duration `yaml:"patience"`
+	// Pauses are a garbage collector's: after so many requests a pod stands still for a time.
+	Pauses Pauses `yaml:"pauses"`
+	// Cold makes requests on a young pod slower.
+	Cold Cold `yaml:"cold"`
+	// Dependency is time that no number of replicas changes.
+	Dependency Dependency `yaml:"dependency"`
+	// Releases are in force from their times on, the newest alone.
+	Releases []Release `yaml:"releases"`
+}
+
+// Pauses of a pod.
+type Pauses struct {
+	Every float64         `yaml:"every"`
+	For   config.Duration `yaml:"for"`
+}
+
+// Cold is what a young pod is like: its requests take Factor times as long, until it is ready for a time.
+type Cold struct {
+	Factor float64         `yaml:"factor"`
+	For    config.Duration `yaml:"for"`
+}
+
+// Dependency is the time that each request spends elsewhere, and windows in which it is another one.
+type Dependency struct {
+	Time config.Duration `yaml:"time"`
+	Slow []Slow          `yaml:"slow"`
+}
+
+// Slow is a window in which a dependency takes another time. Of several that are open the longest time holds.
+type Slow struct {
+	Window `yaml:",inline"`
+	Time   config.Duration `yaml:"time"`
+}
+
+// Release makes each request take Factor times what it took in the first one, in time and in CPU.
+type Release struct {
+	At     time.Time `yaml:"at"`
+	Factor float64   `yaml:"factor"`
+}
+
+// stated reports whether a service has a curve of its own.
+func (c *Curve) stated() bool { return c.ServiceTime > 0 }
 
 // Job is one offline job of equal, independent members.
 type Job struct {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -221,12 +222,12 @@ func TestSurges(t *testing.T) {
 func TestAServiceOverridesTheDefaults(t *testing.T) {
 	const defaults = "defaults: {startUp: 5m, startUpSpread: 0.3, memoryPerCoreGiB: 2, take: 3, slo: {latency: 200ms, utilisation: 0.6}, windows: [{start: 0 2 * * *, for: 1h, min: 9}]}\n"
 	s := stranger(t, strings.Replace(fleetYAML, "weight: 3", "weight: 3, startUp: 0s, startUpSpread: 0, memoryPerCoreGiB: 0, take: 0, slo: {utilisation: 0.7}, windows: []", 1)+defaults, nil)
-	if v := s.Services[0]; v.StartUp != 0 || v.StartUpSpread != 0 || v.MemoryPerCoreGiB != 0 || v.Take != 0 || v.SLO != (SLO{Utilisation: 0.7}) || len(v.Windows) != 0 || v.Weight != 3 ||
+	if v := s.Services[0]; v.StartUp != 0 || v.StartUpSpread != 0 || v.MemoryPerCoreGiB != 0 || v.Take != 0 || !reflect.DeepEqual(v.SLO, SLO{Utilisation: 0.7}) || len(v.Windows) != 0 || v.Weight != 3 ||
 		v.Cores != 8 || v.Min != 2 || v.Namespace != "online" {
 		t.Errorf("what it says is not what it has: %+v", v)
 	}
 	if v := s.Services[1]; v.StartUp != config.Duration(5*time.Minute) || v.StartUpSpread != 0.3 || v.MemoryPerCoreGiB != 2 || v.Take != 3 || len(v.Windows) != 1 || v.Weight != 1 ||
-		v.SLO != (SLO{Latency: config.Duration(200 * time.Millisecond), Utilisation: 0.6, Quantile: 0.99}) {
+		!reflect.DeepEqual(v.SLO, SLO{Latency: config.Duration(200 * time.Millisecond), Utilisation: 0.6, Quantile: 0.99}) {
 		t.Errorf("what it does not say is not what the defaults have: %+v", v)
 	}
 	for field, want := range map[string]string{

@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/sim/scenario"
+)
+
+// slowed is a fleet of one service at a constant load of 16 replicas, with a p99 under a second of requests of 100 ms.
+func slowed(curve scenario.Curve) *scenario.Built {
+	b := tinyAfter(24*time.Hour+scenario.WarmUp, 10, 4, func(time.Time) float64 { return 16 })
+	curve.ServiceTime = config.Duration(100 * time.Millisecond)
+	for i := range b.Services {
+		o := &b.Services[i]
+		before, spec := o.Capacity(), *o.Spec
+		spec.SLO, spec.Curve = scenario.SLO{Latency: config.Duration(time.Second), Quantile: 0.99}, curve
+		o.Become(&spec)
+		for k := range o.Load.Values {
+			o.Load.Values[k] *= o.Capacity() / before
+		}
+		o.Static = 20
+	}
+	return b
+}
+
+// A release moves the knee: what was enough is not any more, for the fixed replicas until the end, and foresight starts the rest in time.
+func TestAReleaseMovesTheKnee(t *testing.T) {
+	b := slowed(scenario.Curve{Releases: []scenario.Release{{At: begin.Add(time.Hour), Factor: 1.5}}})
+	fixed := play(t, b, Row{Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true})
+	if fixed.SLOViolationMinutes != 180 {
+		t.Errorf("static provisioning breaks %d minutes, want the last 180 of 240", fixed.SLOViolationMinutes)
+	}
+	before := slowed(scenario.Curve{})
+	oracle, calm := play(t, b, Row{Policy: Oracle, Lender: LendOracle}), play(t, before, Row{Policy: Oracle, Lender: LendOracle})
+	if ratio := oracle.OnlineCoreHours / calm.OnlineCoreHours; oracle.SLOViolationMinutes != 0 || ratio < 1.3 || ratio > 1.5 {
+		t.Errorf("the oracle breaks %d minutes at %v times the cost", oracle.SLOViolationMinutes, ratio)
+	}
+}
+
+// While a dependency takes longer than the limit, each policy breaks these minutes alike, and foresight adds no replica for them.
+func TestNoReplicaHelpsASlowDependency(t *testing.T) {
+	slow := scenario.Slow{Window: scenario.Window{Start: "0 1 * * *", For: config.Duration(time.Hour)}, Time: config.Duration(2 * time.Second)}
+	b := slowed(scenario.Curve{Dependency: scenario.Dependency{Slow: []scenario.Slow{slow}}})
+	calm := slowed(scenario.Curve{})
+	for _, r := range []Row{{Policy: Oracle, Lender: LendOracle}, {Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true}} {
+		got, without := play(t, b, r), play(t, calm, r)
+		if got.SLOViolationMinutes-without.SLOViolationMinutes != 60 || got.OnlineCoreHours != without.OnlineCoreHours {
+			t.Errorf("%s: %d minutes and %v core-hours, %d and %v without", r.Policy, got.SLOViolationMinutes, got.OnlineCoreHours,
+				without.SLOViolationMinutes, without.OnlineCoreHours)
+		}
+	}
+}
+
+// Pods that became ready count as cold for a time, and those that run for long do not.
+func TestYoungPodsAreCold(t *testing.T) {
+	b := slowed(scenario.Curve{Cold: scenario.Cold{Factor: 2, For: config.Duration(5 * time.Minute)}})
+	b.Jitter = 0
+	grows := begin.Add(time.Hour)
+	var seen []int
+	prepared(t, b, Row{Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true}, func(w *World, _ *Past) {
+		w.watch = func() {
+			s := &w.services[0]
+			if !w.now.Before(grows) {
+				s.Static = 24
+			}
+			if n := s.moment.Cold; len(seen) == 0 || seen[len(seen)-1] != n {
+				seen = append(seen, n)
+			}
+		}
+	})
+	if !slices.Contains(seen, 4) || seen[0] != 0 || seen[len(seen)-1] != 0 {
+		t.Errorf("cold pods over time: %v", seen)
+	}
+}
