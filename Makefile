@@ -203,6 +203,10 @@ bench-demand: ## From pods that wait for room to the notice of a recall, by the 
 bench-festive: ## Forecasts of holidays, with a calendar and without; the table is kept under docs/benchmarks
 	@$(GO) run ./bench/festive >docs/benchmarks/festive.md.new && mv docs/benchmarks/festive.md.new docs/benchmarks/festive.md
 
+.PHONY: bench-slo
+bench-slo: ## What service levels cost and whether they are kept: a real server by the wall's clock, and the simulator (PARTS="wall cost" SEEDS=2); docs/benchmarks/slo.md
+	@BIN=$(BIN) GO=$(GO) hack/bench-slo.sh
+
 ##@ Release
 .PHONY: release-check
 release-check: images ## Version, changelog, charts, kustomizations and images agree

@@ -30,12 +30,12 @@ func BenchmarkDay(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, row := range []Row{
-		{Springtide, LendSpringtide, 95, KnobAvailability, true},
-		{Springtide, LendNone, 95, KnobAvailability, true},
-		{Reactive, LendSpringtide, 95, KnobAvailability, true},
-		{HPA, LendTidal, 60, KnobUtilisation, true},
-		{HPA, LendNone, 60, KnobUtilisation, true},
-		{AHPA, LendNone, 60, KnobUtilisation, true},
+		{Policy: Springtide, Lender: LendSpringtide, Target: 95, Knob: KnobAvailability, Default: true},
+		{Policy: Springtide, Lender: LendNone, Target: 95, Knob: KnobAvailability, Default: true},
+		{Policy: Reactive, Lender: LendSpringtide, Target: 95, Knob: KnobAvailability, Default: true},
+		{Policy: HPA, Lender: LendTidal, Target: 60, Knob: KnobUtilisation, Default: true},
+		{Policy: HPA, Lender: LendNone, Target: 60, Knob: KnobUtilisation, Default: true},
+		{Policy: AHPA, Lender: LendNone, Target: 60, Knob: KnobUtilisation, Default: true},
 	} {
 		b.Run(row.Policy+"+"+row.Lender, func(b *testing.B) {
 			for b.Loop() {

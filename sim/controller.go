@@ -34,6 +34,8 @@ type controllerOptions struct {
 	Blind bool
 	// Target is a CPU target that all services state; 0 leaves sizing to their SLOs.
 	Target float64
+	// Knows says that services are sized by what a replica truly carries.
+	Knows bool
 	// HoldFor is how long a fall that nothing confirms is held; 0 means the default.
 	HoldFor time.Duration
 	// Quantile (0..1) is the availability asked for; 0 leaves it to the scenario.
@@ -246,6 +248,9 @@ func (c *controller) serviceFacts(i int) fleet.Service {
 	}
 	if c.o.Target > 0 {
 		f.Metrics = []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: c.o.Target}}
+	}
+	if c.o.Knows {
+		f.Metrics = []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: s.trueTarget(c.w.b.Jitter)}}
 	}
 	return f
 }

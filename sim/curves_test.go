@@ -26,7 +26,8 @@ func slowed(curve scenario.Curve) *scenario.Built {
 	return b
 }
 
-// A release moves the knee: what was enough is not any more, for the fixed replicas until the end, and foresight starts the rest in time.
+// A release moves the knee: what was enough is not any more, for the fixed replicas until the end, and foresight
+// starts the rest in time.
 func TestAReleaseMovesTheKnee(t *testing.T) {
 	b := slowed(scenario.Curve{Releases: []scenario.Release{{At: begin.Add(time.Hour), Factor: 1.5}}})
 	fixed := play(t, b, Row{Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true})
@@ -34,21 +35,27 @@ func TestAReleaseMovesTheKnee(t *testing.T) {
 		t.Errorf("static provisioning breaks %d minutes, want the last 180 of 240", fixed.SLOViolationMinutes)
 	}
 	before := slowed(scenario.Curve{})
-	oracle, calm := play(t, b, Row{Policy: Oracle, Lender: LendOracle}), play(t, before, Row{Policy: Oracle, Lender: LendOracle})
-	if ratio := oracle.OnlineCoreHours / calm.OnlineCoreHours; oracle.SLOViolationMinutes != 0 || ratio < 1.3 || ratio > 1.5 {
+	oracle, calm := play(t, b, Row{Policy: Oracle, Lender: LendOracle}), play(t, before, Row{Policy: Oracle,
+		Lender: LendOracle})
+	if ratio := oracle.OnlineCoreHours / calm.OnlineCoreHours; oracle.SLOViolationMinutes != 0 || ratio < 1.3 ||
+		ratio > 1.5 {
 		t.Errorf("the oracle breaks %d minutes at %v times the cost", oracle.SLOViolationMinutes, ratio)
 	}
 }
 
-// While a dependency takes longer than the limit, each policy breaks these minutes alike, and foresight adds no replica for them.
+// While a dependency takes longer than the limit, each policy breaks these minutes alike, and foresight adds no
+// replica for them.
 func TestNoReplicaHelpsASlowDependency(t *testing.T) {
-	slow := scenario.Slow{Window: scenario.Window{Start: "0 1 * * *", For: config.Duration(time.Hour)}, Time: config.Duration(2 * time.Second)}
+	slow := scenario.Slow{Window: scenario.Window{Start: "0 1 * * *", For: config.Duration(time.Hour)},
+		Time: config.Duration(2 * time.Second)}
 	b := slowed(scenario.Curve{Dependency: scenario.Dependency{Slow: []scenario.Slow{slow}}})
 	calm := slowed(scenario.Curve{})
-	for _, r := range []Row{{Policy: Oracle, Lender: LendOracle}, {Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true}} {
+	for _, r := range []Row{{Policy: Oracle, Lender: LendOracle}, {Policy: Static, Lender: LendNone, Target: 120,
+		Knob: KnobHeadroom, Default: true}} {
 		got, without := play(t, b, r), play(t, calm, r)
 		if got.SLOViolationMinutes-without.SLOViolationMinutes != 60 || got.OnlineCoreHours != without.OnlineCoreHours {
-			t.Errorf("%s: %d minutes and %v core-hours, %d and %v without", r.Policy, got.SLOViolationMinutes, got.OnlineCoreHours,
+			t.Errorf("%s: %d minutes and %v core-hours, %d and %v without", r.Policy, got.SLOViolationMinutes,
+				got.OnlineCoreHours,
 				without.SLOViolationMinutes, without.OnlineCoreHours)
 		}
 	}
@@ -60,7 +67,8 @@ func TestYoungPodsAreCold(t *testing.T) {
 	b.Jitter = 0
 	grows := begin.Add(time.Hour)
 	var seen []int
-	prepared(t, b, Row{Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true}, func(w *World, _ *Past) {
+	prepared(t, b, Row{Policy: Static, Lender: LendNone, Target: 120, Knob: KnobHeadroom, Default: true}, func(w *World,
+		_ *Past) {
 		w.watch = func() {
 			s := &w.services[0]
 			if !w.now.Before(grows) {
@@ -73,5 +81,38 @@ func TestYoungPodsAreCold(t *testing.T) {
 	})
 	if !slices.Contains(seen, 4) || seen[0] != 0 || seen[len(seen)-1] != 0 {
 		t.Errorf("cold pods over time: %v", seen)
+	}
+}
+
+// Sized by the true curve, a service of a loose limit costs less than by the fixed rule, and one of a tight limit,
+// which the rule breaks at its every peak, keeps it.
+func TestSizedByTheTrueCurve(t *testing.T) {
+	for _, tc := range []struct {
+		limit   time.Duration
+		cheaper float64 // at most this part of the rule's core-hours
+		breaks  int     // at least so many minutes of the rule's
+	}{{3 * time.Second, 0.8, 0}, {466 * time.Millisecond, 10, 30}} {
+		b := tinyAfter(7*24*time.Hour+scenario.WarmUp, 20, 24, tide(6, 20))
+		o := &b.Services[0]
+		before, spec := o.Capacity(), *o.Spec
+		spec.SLO = scenario.SLO{Latency: config.Duration(tc.limit), Quantile: 0.99,
+			Objective: scenario.Objective{GoodMinutes: 0.99}}
+		spec.Curve = scenario.Curve{ServiceTime: config.Duration(100 * time.Millisecond)}
+		o.Become(&spec)
+		for k := range o.Load.Values {
+			o.Load.Values[k] *= o.Capacity() / before
+		}
+		b.Jitter = 0.03
+		row := Row{Policy: Springtide, Lender: LendNone, Target: 95, Knob: KnobAvailability, Default: true}
+		rule := play(t, b, row)
+		row.Capacity = CapacityTrue
+		truth := play(t, b, row)
+		few := 24 * 60 / 100 // by its objective
+		if truth.OnlineCoreHours > tc.cheaper*rule.OnlineCoreHours || rule.SLOViolationMinutes < tc.breaks ||
+			truth.SLOViolationMinutes > few {
+			t.Errorf("limit %s: the rule breaks %d minutes in %.0f core-hours, the true curve %d in %.0f", tc.limit,
+				rule.SLOViolationMinutes,
+				rule.OnlineCoreHours, truth.SLOViolationMinutes, truth.OnlineCoreHours)
+		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // whole is Springtide as it comes.
-var whole = Row{Springtide, LendSpringtide, 95, KnobAvailability, true}
+var whole = Row{Policy: Springtide, Lender: LendSpringtide, Target: 95, Knob: KnobAvailability, Default: true}
 
 // troubled is a small fleet under some faults of a seed.
 func troubled(seed uint64, hours int, faults scenario.Faults) *scenario.Built {

@@ -93,7 +93,8 @@ func TestHarmOfSmallFleets(t *testing.T) {
 		b.Services[0].Static, b.Services[0].Burst = machines*7, 1 // what pods burst makes loads of their own
 		b.Fleet.Lending.MinimumTerm /= 6
 		b.Fleet.Lending.LowPercent, b.Fleet.Lending.HighPercent = 1, 3
-		lent, alone := play(t, b, whole), play(t, b, Row{Springtide, LendNone, 95, KnobAvailability, true})
+		lent, alone := play(t, b, whole), play(t, b, Row{Policy: Springtide, Lender: LendNone, Target: 95,
+			Knob: KnobAvailability, Default: true})
 		added, harm = added+lent.SLOViolationMinutes-alone.SLOViolationMinutes, harm+lent.HarmMinutes
 	}
 	if harm == 0 || harm > added || 2*harm < added {

@@ -56,6 +56,9 @@ func (c *controller) snapshot() *fleet.Snapshot {
 	c.listPods()
 	for i := range w.services {
 		c.services[i].Desired = fleet.KnownAt(w.services[i].desired, w.now)
+		if c.o.Knows && w.services[i].Changes() {
+			c.services[i].Metrics = c.serviceFacts(i).Metrics
+		}
 	}
 	s.Pods, s.Services = c.pods, c.services
 	for i := range w.jobs {

@@ -19,13 +19,14 @@ func cyclesOf(t *testing.T, flood time.Time) []time.Duration {
 		return 40
 	})
 	var out []time.Duration
-	prepared(t, b, Row{Springtide, LendNone, 95, KnobAvailability, true}, func(w *World, _ *Past) {
-		w.journal = func(*loop.Record) {
-			if after := w.now.Sub(begin); after >= 15*time.Minute && after < 30*time.Minute {
-				out = append(out, after)
+	prepared(t, b, Row{Policy: Springtide, Lender: LendNone, Target: 95, Knob: KnobAvailability, Default: true},
+		func(w *World, _ *Past) {
+			w.journal = func(*loop.Record) {
+				if after := w.now.Sub(begin); after >= 15*time.Minute && after < 30*time.Minute {
+					out = append(out, after)
+				}
 			}
-		}
-	})
+		})
 	return out
 }
 

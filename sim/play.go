@@ -138,6 +138,8 @@ type serviceAccount struct {
 	desired           int32 // replicas asked for at the last look
 	// The last minutes, and one more, that were violated, and that would have been without lending too.
 	violated, anyway int32
+	// broken are the minutes that were violated, from the start of the scored time.
+	broken []int32
 	// The data of a chart, where the scenario asks for it.
 	moments []ServiceMoment
 	moment  ServiceMoment
@@ -229,6 +231,7 @@ func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 	}
 	if o.Violated && v.violated != minute {
 		v.violated, v.violations = minute, v.violations+1
+		v.broken = append(v.broken, minute-1-w.scored/perMinute)
 		v.moment.Broken++
 	}
 	v.moment.Need += float32(o.Rate / s.carries / float64(momentTicks))

@@ -69,6 +69,8 @@ type ServiceResult struct {
 	OnlineCoreHours     float64 `json:"onlineCoreHours"`
 	// Timeline is there for the rows that are Charted.
 	Timeline []ServiceMoment `json:"-"`
+	// Broken are the minutes that broke the SLO, counted from the start of the scored time. An oracle does not name them.
+	Broken []int32 `json:"-"`
 }
 
 // result is an empty result of the row.
@@ -84,6 +86,7 @@ func (w *World) result(r Row) Result {
 	for i := range w.services {
 		v := &a.services[i]
 		out.add(w, i, v.violations, v.harms, v.cores/3600)
+		out.Services[i].Broken = v.broken
 		if r.Charted() {
 			out.Services[i].Timeline = v.moments
 		}

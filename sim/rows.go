@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -50,7 +51,23 @@ type Row struct {
 	Knob   string
 	// Default marks the target that the policy comes with.
 	Default bool
+	// Capacity is where Springtide has what a replica carries from.
+	Capacity Capacity
 }
+
+// Capacity says where Springtide has from what a replica carries.
+type Capacity string
+
+// The sources of a capacity.
+const (
+	// CapacityOwn is as the product has it.
+	CapacityOwn Capacity = ""
+	// CapacityRule is the fixed rule: every replica carries what 60 % of its CPU does, whatever its levels are.
+	CapacityRule Capacity = "rule"
+	// CapacityTrue is what the curve that is played says, for the share of minutes that the objective asks for: no
+	// sizer can know more of a replica.
+	CapacityTrue Capacity = "true"
+)
 
 // Charted reports whether a page draws each service of the row: Springtide as it comes, and what it is compared with.
 func (r *Row) Charted() bool {
@@ -101,12 +118,15 @@ func rowsOf(p string, availability float64) []Row {
 	case KEDA, CronHPA, DSP, PHPA, AWS, AHPA:
 		return sweep(p, KnobUtilisation, utilisations)
 	case Reactive:
-		return []Row{{p, LendSpringtide, availability, KnobAvailability, true}, {p, LendNone, availability, KnobAvailability, true}}
+		return []Row{
+			{Policy: p, Lender: LendSpringtide, Target: availability, Knob: KnobAvailability, Default: true},
+			{Policy: p, Lender: LendNone, Target: availability, Knob: KnobAvailability, Default: true},
+		}
 	case Springtide:
 		others := slices.DeleteFunc(slices.Clone(availabilities), func(a float64) bool { return a == availability })
-		out := []Row{{p, LendSpringtide, availability, KnobAvailability, true}}
+		out := []Row{{Policy: p, Lender: LendSpringtide, Target: availability, Knob: KnobAvailability, Default: true}}
 		out = append(out, sweep(p, KnobAvailability, append([]float64{availability}, others...))...)
-		return append(out, Row{p, LendTidal, availability, KnobAvailability, true})
+		return append(out, Row{Policy: p, Lender: LendTidal, Target: availability, Knob: KnobAvailability, Default: true})
 	case Oracle, OracleFree:
 		return []Row{{Policy: p, Lender: LendOracle, Default: true}}
 	}
@@ -203,7 +223,10 @@ func (r Row) controller(b *scenario.Built) *controllerOptions {
 	lends := r.Lender == LendSpringtide
 	switch r.Policy {
 	case Springtide, Reactive:
-		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive}
+		o := &controllerOptions{Lends: lends, Blind: r.Policy == Reactive, Knows: r.Capacity == CapacityTrue}
+		if r.Capacity == CapacityRule {
+			o.Target = hpa.Standard().LatencyUtilisation
+		}
 		if r.Target != own(b) {
 			o.Quantile = r.Target / 100
 		}

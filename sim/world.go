@@ -139,7 +139,8 @@ func NewWorld(b *scenario.Built, rates *Rates) *World {
 	w.services = make([]service, len(b.Services))
 	for i := range w.services {
 		o := &b.Services[i]
-		w.services[i] = service{Online: o, id: o.ID(), request: o.Request(), desired: int32(o.Static), draws: o.Draws(2), moment: o.Moment(w.now)}
+		w.services[i] = service{Online: o, id: o.ID(), request: o.Request(), desired: int32(o.Static), draws: o.Draws(2),
+			moment: o.Moment(w.now)}
 		w.services[i].carries = o.Carries(w.services[i].moment)
 		w.resize(i)
 	}

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// quota is the part of a core that the server may use: so much processor time in each period, as the kernel's CFS bandwidth control has it
-// for a container's limit. It is kept by the server itself, so that no cgroup is touched.
+// quota is the part of a core that the server may use: so much processor time in each period, as the kernel's CFS
+// bandwidth control has it for a container's limit. It is kept by the server itself, so that no cgroup is touched.
 type quota struct{ each, period time.Duration }
 
-// limiter holds work back once the process has used up its quota of the running period. Requests take turns in slices, as threads on one
-// core do.
+// limiter holds work back once the process has used up its quota of the running period. Requests take turns in slices,
+// as threads on one core do.
 type limiter struct {
 	quota
 	turn   chan struct{} // first come, first served
@@ -140,7 +140,8 @@ func handler(l *limiter, h *histogram) http.Handler {
 	return mux
 }
 
-// serve is the server under measurement: one core, of which it may use its quota. It prints its address, and ends with its input.
+// serve is the server under measurement: one core, of which it may use its quota. It prints its address, and ends with
+// its input.
 func serve(q quota) error {
 	runtime.GOMAXPROCS(1)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,8 +13,8 @@ import (
 	"github.com/springtide/springtide/lab/prom"
 )
 
-// wall is how the reality check is played. A minute lasts two seconds: Prometheus is given a clock that runs thirty times as fast, and
-// times of requests are as they are.
+// wall is how the reality check is played. A minute lasts two seconds: Prometheus is given a clock that runs thirty
+// times as fast, and times of requests are as they are.
 var wall = struct {
 	quota  quota
 	minute time.Duration
@@ -25,18 +25,19 @@ var wall = struct {
 	hold          int // minutes at each step
 	truth, settle int // minutes at each load of the bisection, and those before them that do not count
 	grid          int // loads that the bisection may try
-}{quota: quota{each: 40 * time.Millisecond, period: 100 * time.Millisecond}, minute: 2 * time.Second, scrape: 4, objective: 0.95,
-	tides: 2, steps: 20, hold: 5, truth: 40, settle: 3, grid: 64}
+}{quota: quota{each: 20 * time.Millisecond, period: 100 * time.Millisecond}, minute: 2 * time.Second, scrape: 4,
+	objective: 0.95,
+	tides:     2, steps: 20, hold: 5, truth: 40, settle: 3, grid: 64}
 
 // limits are the thresholds of the 99th percentile.
 var limits = []time.Duration{50 * time.Millisecond, 250 * time.Millisecond, 1000 * time.Millisecond}
 
 // meanWork is the mean of work.
-const meanWork = 950 * time.Microsecond
+const meanWork = 475 * time.Microsecond
 
 // work is what a request costs: nine in ten are cheap, and one is ten times as dear.
 func work(r *rand.Rand) time.Duration {
-	mean := 500 * time.Microsecond
+	mean := 250 * time.Microsecond
 	if r.IntN(10) == 0 {
 		mean *= 10
 	}
@@ -48,26 +49,6 @@ func most() float64 {
 	return wall.quota.each.Seconds() / wall.quota.period.Seconds() / meanWork.Seconds()
 }
 
-// observation is one minute as Prometheus shows it.
-type observation struct {
-	Load    float64 `json:"load"` // requests a second of the wall
-	P99     float64 `json:"p99Seconds"`
-	Offered float64 `json:"offered"`
-}
-
-// truth is what was measured at a load: the share of the minutes that hold, by limit.
-type truth struct {
-	Load    float64   `json:"load"`
-	Minutes int       `json:"minutes"`
-	Holds   []float64 `json:"holds"`
-}
-
-// measured is all of it; analysis needs nothing else.
-type measured struct {
-	Observations []observation `json:"observations"`
-	Truths       []truth       `json:"truths"`
-}
-
 // TestCapacityByTheWall measures a real server. It takes about half an hour; `make bench-slo` runs it.
 func TestCapacityByTheWall(t *testing.T) {
 	path := os.Getenv("SPRINGTIDE_BENCH_SLO")
@@ -77,7 +58,7 @@ func TestCapacityByTheWall(t *testing.T) {
 	if os.Getenv("SHORT") != "" {
 		wall.tides, wall.steps, wall.hold, wall.truth, wall.grid = 1, 8, 2, 8, 16
 	}
-	var m measured
+	m := measured{Objective: wall.objective, Limits: limits}
 	m.Observations = observe(t)
 	m.Truths = bisect(t)
 	text, err := json.MarshalIndent(m, "", " ")
@@ -148,7 +129,8 @@ func scrapes(t *testing.T, db *prom.Prom, url string, at time.Time, job labels.L
 	for k := range wall.scrape {
 		part := time.Duration(k + 1)
 		time.Sleep(time.Until(begun.Add(part * wall.minute / time.Duration(wall.scrape))))
-		if err := db.Scrape(t.Context(), url+"/metrics", at.Add(part*time.Minute/time.Duration(wall.scrape)), job); err != nil {
+		if err := db.Scrape(t.Context(), url+"/metrics", at.Add(part*time.Minute/time.Duration(wall.scrape)),
+			job); err != nil {
 			return err
 		}
 	}
@@ -168,13 +150,14 @@ func read(t *testing.T, db *prom.Prom, at time.Time) (observation, bool) {
 		}
 		return v[0].Value, true
 	}
-	p99, ok := one(`histogram_quantile(0.99, sum by (le) (increase(http_server_request_duration_seconds_bucket{job="slo"}[1m])))`)
+	const buckets = `sum by (le) (increase(http_server_request_duration_seconds_bucket{job="slo"}[1m]))`
+	p99, ok := one("histogram_quantile(0.99, " + buckets + ")")
 	load, some := one(`sum(rate(http_server_request_duration_seconds_count{job="slo"}[1m]))`)
 	return observation{Load: load * float64(time.Minute/wall.minute), P99: p99}, ok && some
 }
 
-// bisect finds where each limit breaks by other loads, other seeds and the times that the server took, without Prometheus. Loads that
-// another limit tried already are not tried again.
+// bisect finds where each limit breaks by other loads, other seeds and the times that the server took, without
+// Prometheus. Loads that another limit tried already are not tried again.
 func bisect(t *testing.T) []truth {
 	t.Helper()
 	url := begin(t)

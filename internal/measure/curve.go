@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Pauses are what a garbage collector does to a pod: after every so many requests it stands still. The share of the requests that meet a
-// pause grows with the load, so that a high quantile has a shoulder long before the queue has its knee. The zero value never pauses.
+// Pauses are what a garbage collector does to a pod: after every so many requests it stands still. The share of the
+// requests that meet a pause grows with the load, so that a high quantile has a shoulder long before the queue has its
+// knee. The zero value never pauses.
 type Pauses struct {
 	// Every is the number of requests of one pod between two pauses, For how long each of them lasts.
 	Every float64
 	For   time.Duration
 }
 
-// Cold is what a pod is like whose caches are empty: for a time after it is ready, each request takes Factor times as long there, and as
-// much CPU. The zero value is a pod that is as good as any from the start.
+// Cold is what a pod is like whose caches are empty: for a time after it is ready, each request takes Factor times as
+// long there, and as much CPU. The zero value is a pod that is as good as any from the start.
 type Cold struct {
 	Factor float64
 	For    time.Duration
@@ -22,8 +23,8 @@ type Cold struct {
 
 // Moment is what changes about a station from one time to another. The zero value is its usual state.
 type Moment struct {
-	// Dependency is the time that each request spends at what the service depends on. It holds no worker, and no number of replicas
-	// changes it.
+	// Dependency is the time that each request spends at what the service depends on. It holds no worker, and no number
+	// of replicas changes it.
 	Dependency time.Duration
 	// Slower is what a release multiplied the service time and the CPU of a request by; 1 when 0.
 	Slower float64
@@ -89,11 +90,13 @@ func (s *Station) rates(m Moment, ready int) (workers, cores float64) {
 	return workers, cores
 }
 
-// curve is the distribution of the time that requests spend in a service at one load: queue and service (M/M/c on each pod), what its
-// pauses add, and what its dependency adds. Numbers without a unit are mean service times of a warm pod.
+// curve is the distribution of the time that requests spend in a service at one load: queue and service (M/M/c on each
+// pod), what its pauses add, and what its dependency adds. Numbers without a unit are mean service times of a warm
+// pod.
 //
-// A pause of length d makes the pod's work wait. What arrives in it, or before the queue has caught up (for d/(1−ρ) in all), is delayed by
-// anything from d down to nothing, evenly; what is in the pod when it begins is delayed by all of d.
+// A pause of length d makes the pod's work wait. What arrives in it, or before the queue has caught up (for d/(1−ρ) in
+// all), is delayed by anything from d down to nothing, evenly; what is in the pod when it begins is delayed by all of
+// d.
 type curve struct {
 	workers int
 	a, wait float64 // erlangs, and the probability of having to wait
@@ -102,7 +105,8 @@ type curve struct {
 	before float64
 	// cold is the share of the requests that cold pods serve, factor how much longer they take there.
 	cold, factor float64
-	// late is the share of the requests that a pause delays by a part of it, full the share that it delays by all of pause.
+	// late is the share of the requests that a pause delays by a part of it, full the share that it delays by all of
+	// pause.
 	late, full, pause float64
 }
 

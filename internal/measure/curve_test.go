@@ -28,7 +28,8 @@ func TestTheCurveOfOneWorker(t *testing.T) {
 		want    float64
 	}{
 		{"half of its worker busy, an eighth of its cores", pool, Moment{}, 50, 100 * ms, math.Exp(-2.5)},
-		{"a release makes it slower by 30 %: ρ is 0.65 of 26 ms", pool, Moment{Slower: 1.3}, 50, 100 * ms, math.Exp(-0.35 * 100 / 26)},
+		{"a release makes it slower by 30 %: ρ is 0.65 of 26 ms", pool, Moment{Slower: 1.3}, 50, 100 * ms,
+			math.Exp(-0.35 * 100 / 26)},
 		{"80 of 100 ms are the dependency's", pool, Moment{Dependency: 80 * ms}, 50, 100 * ms, math.Exp(-0.5)},
 		{"all of the time is the dependency's", pool, Moment{Dependency: 120 * ms}, 1, 100 * ms, 1},
 		// One pod of two is worth half a one: 75 a second are its knee, and at 37.5 both are half busy. A third of the
@@ -108,8 +109,8 @@ func TestPausesAgainstSimulation(t *testing.T) {
 	}
 }
 
-// What a collector adds is a shoulder: under a limit that its pauses break, a high quantile holds at small loads alone, far from the knee
-// of the queue; a middle one does not see them.
+// What a collector adds is a shoulder: under a limit that its pauses break, a high quantile holds at small loads
+// alone, far from the knee of the queue; a middle one does not see them.
 func TestPausesMakeAShoulder(t *testing.T) {
 	s := Station{Cores: 8, CPUSeconds: 0.01, Pauses: Pauses{Every: 3000, For: 80 * ms}}
 	capacity := func(q float64, limit time.Duration) float64 {
@@ -118,7 +119,8 @@ func TestPausesMakeAShoulder(t *testing.T) {
 	}
 	tight, loose, median := capacity(0.99, 60*ms), capacity(0.99, 250*ms), capacity(0.5, 60*ms)
 	if tight > 0.7*loose || loose < 0.8 || median < 0.9 {
-		t.Errorf("capacities: p99 under 60 ms %v, under 250 ms %v, the median under 60 ms %v of all cores", tight, loose, median)
+		t.Errorf("capacities: p99 under 60 ms %v, under 250 ms %v, the median under 60 ms %v of all cores", tight, loose,
+			median)
 	}
 }
 
@@ -134,10 +136,12 @@ func TestCapacityOfAMoment(t *testing.T) {
 		want   float64
 	}{
 		{"as it is", func(*Station) {}, Moment{}, 50 * at},
-		{"the tighter of two levels", func(s *Station) { s.SLO.Levels[1].Limit = 0.095 }, Moment{}, 50 * (1 - math.Log(100)*20/95)},
+		{"the tighter of two levels", func(s *Station) { s.SLO.Levels[1].Limit = 0.095 }, Moment{},
+			50 * (1 - math.Log(100)*20/95)},
 		{"a CPU level", func(s *Station) { s.SLO.Levels = append(s.SLO.Levels, fleet.CPU(0.005)) }, Moment{}, 2},
 		{"slower", func(*Station) {}, Moment{Slower: 1.05}, 50/1.05 - math.Log(10)/0.05},
-		{"a dependency that leaves time", func(s *Station) { s.SLO.Levels = s.SLO.Levels[:1] }, Moment{Dependency: ms}, 50 - math.Log(10)/0.049},
+		{"a dependency that leaves time", func(s *Station) { s.SLO.Levels = s.SLO.Levels[:1] }, Moment{Dependency: ms},
+			50 - math.Log(10)/0.049},
 		{"a dependency that leaves none", func(*Station) {}, Moment{Dependency: 30 * ms}, 0},
 		{"cold pods, which pass", func(s *Station) { s.Cold = Cold{Factor: 3, For: time.Minute} }, Moment{Cold: 1}, 50 * at},
 		{"errors alone: all its workers", func(s *Station) { s.SLO = fleet.Levels(atMost(0.01)) }, Moment{}, 50},
@@ -172,7 +176,8 @@ func TestErrorsBeginAboveSaturation(t *testing.T) {
 	if o := step(0.99); o.Errors() != 0 || o.Violated {
 		t.Errorf("below saturation: %+v", o)
 	}
-	// At 5/4 of the power 3.75 s of work are too many after 15 s, of which 1.25 s wait on (a second of the load): 2.5 of 17.5 s fail.
+	// At 5/4 of the power 3.75 s of work are too many after 15 s, of which 1.25 s wait on (a second of the load): 2.5 of
+	// 17.5 s fail.
 	o := step(1.25)
 	near(t, "errors of the first step", o.Errors(), 2.5/17.5, 1e-9)
 	if o.Violated {
@@ -181,7 +186,8 @@ func TestErrorsBeginAboveSaturation(t *testing.T) {
 	o = step(1.25)
 	near(t, "errors while it lasts", o.Errors(), 0.2, 1e-9)
 	o = step(2)
-	near(t, "errors at twice the power: 15 of 30 s, and 0.75 s less that wait longer", o.Errors(), (15-0.75)/(30-0.75), 1e-9)
+	near(t, "errors at twice the power: 15 of 30 s, and 0.75 s less that wait longer", o.Errors(), (15-0.75)/(30-0.75),
+		1e-9)
 	if !o.Violated {
 		t.Error("half fails, and a quarter may")
 	}
@@ -195,9 +201,11 @@ func TestCurvesAreMonotone(t *testing.T) {
 			s.Workers, s.ServiceTime = 2*s.Cores, 0.05
 		}
 		if rapid.Bool().Draw(t, "pauses") {
-			s.Pauses = Pauses{Every: rapid.Float64Range(50, 1e5).Draw(t, "every"), For: time.Duration(rapid.IntRange(1, 500).Draw(t, "pause")) * ms}
+			s.Pauses = Pauses{Every: rapid.Float64Range(50, 1e5).Draw(t, "every"), For: time.Duration(rapid.IntRange(1,
+				500).Draw(t, "pause")) * ms}
 		}
-		m := Moment{Dependency: time.Duration(rapid.IntRange(0, 50).Draw(t, "dependency")) * ms, Cold: rapid.IntRange(0, 4).Draw(t, "cold")}
+		m := Moment{Dependency: time.Duration(rapid.IntRange(0, 50).Draw(t, "dependency")) * ms, Cold: rapid.IntRange(0,
+			4).Draw(t, "cold")}
 		rate := rapid.Float64Range(0.1, 8000).Draw(t, "rate")
 		worse, other := m, rate
 		switch rapid.IntRange(0, 3).Draw(t, "change") {
@@ -212,7 +220,8 @@ func TestCurvesAreMonotone(t *testing.T) {
 		}
 		o, w := s.StepAt(m, &Queue{}, rate, 5, Step), s.StepAt(worse, &Queue{}, other, 5, Step)
 		before := 0.0
-		for _, at := range []time.Duration{ms, 10 * ms, 30 * ms, 100 * ms, 300 * ms, time.Second, 5 * time.Second, time.Minute} {
+		for _, at := range []time.Duration{ms, 10 * ms, 30 * ms, 100 * ms, 300 * ms, time.Second, 5 * time.Second,
+			time.Minute} {
 			share, slower := 1-o.Exceeding(at), w.Exceeding(at)
 			if share < before-1e-9 || share > 1+1e-9 {
 				t.Fatalf("a share of %v keeps under %s, and %v under less", share, at, before)

@@ -109,7 +109,8 @@ func (s *Scenario) Build() (*Built, error) {
 	slices.SortFunc(b.Services, func(x, y Online) int { return x.Name.Compare(y.Name) })
 	for i := range b.Services {
 		if o := &b.Services[i]; !(o.Capacity() > 0) {
-			return nil, fmt.Errorf("%s: no number of replicas keeps its slo: write longer limits, or a shorter serviceTime or dependency", o.ID())
+			return nil, fmt.Errorf("%s: no number of replicas keeps its slo: write longer limits, or a shorter serviceTime "+
+				"or dependency", o.ID())
 		}
 	}
 	if err := b.distinct(); err != nil {

@@ -209,7 +209,8 @@ func (u *Curve) check(c *checker, at string, v *Service) {
 	c.within(at+".parallel", float64(u.Parallel), 0, 10_000)
 	st := v.station()
 	if busy := st.CPUSeconds * float64(u.Parallel) / st.ServiceTime; busy > float64(v.Cores)*(1+1e-9) {
-		c.wrong(at+".parallel", "%d workers would use %.3g cores of %d: write fewer, or less cpuTime", u.Parallel, busy, v.Cores)
+		c.wrong(at+".parallel", "%d workers would use %.3g cores of %d: write fewer, or less cpuTime", u.Parallel, busy,
+			v.Cores)
 	}
 	c.lasts(at+".patience", time.Duration(u.Patience), 0, 10*time.Minute)
 	if u.Pauses != (Pauses{}) {

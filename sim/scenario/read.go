@@ -116,6 +116,9 @@ func (l *SLO) fill() {
 
 // types are those of the fields of a file.
 var types = []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet](), reflect.TypeFor[Lending](), reflect.TypeFor[Service](),
-	reflect.TypeFor[SLO](), reflect.TypeFor[Latency](), reflect.TypeFor[Objective](), reflect.TypeFor[Curve](), reflect.TypeFor[Pauses](), reflect.TypeFor[Cold](),
-	reflect.TypeFor[Dependency](), reflect.TypeFor[Slow](), reflect.TypeFor[Release](), reflect.TypeFor[Job](), reflect.TypeFor[Tenant](), reflect.TypeFor[Window](), reflect.TypeFor[ServiceWindow](), reflect.TypeFor[Slice](), reflect.TypeFor[Burst](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
+	reflect.TypeFor[SLO](), reflect.TypeFor[Latency](), reflect.TypeFor[Objective](), reflect.TypeFor[Curve](),
+	reflect.TypeFor[Pauses](), reflect.TypeFor[Cold](),
+	reflect.TypeFor[Dependency](), reflect.TypeFor[Slow](), reflect.TypeFor[Release](), reflect.TypeFor[Job](),
+	reflect.TypeFor[Tenant](), reflect.TypeFor[Window](), reflect.TypeFor[ServiceWindow](), reflect.TypeFor[Slice](),
+	reflect.TypeFor[Burst](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
 	reflect.TypeFor[Faults](), reflect.TypeFor[Fault]()}

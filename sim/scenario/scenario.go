@@ -103,8 +103,9 @@ type Service struct {
 	ForecastPercent float64 `yaml:"forecastPercent"`
 }
 
-// SLO is a promise: a utilisation of the requested CPU, or a latency at a quantile, which the replicas keep up to that utilisation. A service
-// with a curve of its own may promise all of these at once, as many latencies as it states, and a share of errors.
+// SLO is a promise: a utilisation of the requested CPU, or a latency at a quantile, which the replicas keep up to that
+// utilisation. A service with a curve of its own may promise all of these at once, as many latencies as it states, and
+// a share of errors.
 type SLO struct {
 	Utilisation float64         `yaml:"utilisation"`
 	Latency     config.Duration `yaml:"latency"`

@@ -222,7 +222,8 @@ func TestSurges(t *testing.T) {
 func TestAServiceOverridesTheDefaults(t *testing.T) {
 	const defaults = "defaults: {startUp: 5m, startUpSpread: 0.3, memoryPerCoreGiB: 2, take: 3, slo: {latency: 200ms, utilisation: 0.6}, windows: [{start: 0 2 * * *, for: 1h, min: 9}]}\n"
 	s := stranger(t, strings.Replace(fleetYAML, "weight: 3", "weight: 3, startUp: 0s, startUpSpread: 0, memoryPerCoreGiB: 0, take: 0, slo: {utilisation: 0.7}, windows: []", 1)+defaults, nil)
-	if v := s.Services[0]; v.StartUp != 0 || v.StartUpSpread != 0 || v.MemoryPerCoreGiB != 0 || v.Take != 0 || !reflect.DeepEqual(v.SLO, SLO{Utilisation: 0.7}) || len(v.Windows) != 0 || v.Weight != 3 ||
+	if v := s.Services[0]; v.StartUp != 0 || v.StartUpSpread != 0 || v.MemoryPerCoreGiB != 0 || v.Take != 0 ||
+		!reflect.DeepEqual(v.SLO, SLO{Utilisation: 0.7}) || len(v.Windows) != 0 || v.Weight != 3 ||
 		v.Cores != 8 || v.Min != 2 || v.Namespace != "online" {
 		t.Errorf("what it says is not what it has: %+v", v)
 	}
