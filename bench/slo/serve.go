@@ -54,7 +54,8 @@ func (l *limiter) work(d time.Duration) {
 	}
 }
 
-// admit waits until the process has quota left. What it used too much is taken from the periods after.
+// admit waits until the process has quota left. Time that it used beyond its quota is taken
+// from the periods after.
 func (l *limiter) admit() {
 	for {
 		used, now := processorTime(), int64(time.Since(l.begun)/l.quota.period)
@@ -101,7 +102,7 @@ func (h *histogram) observe(d time.Duration) {
 	}
 }
 
-// expose writes the page that Prometheus scrapes.
+// expose writes the page that Prometheus scrapes, with what the process used.
 func (h *histogram) expose(w io.Writer) {
 	h.Lock()
 	defer h.Unlock()
@@ -112,6 +113,7 @@ func (h *histogram) expose(w io.Writer) {
 		fmt.Fprintf(out, "%s_bucket{le=\"%s\"} %d\n", name, strconv.FormatFloat(b, 'g', -1, 64), h.upTo[i])
 	}
 	fmt.Fprintf(out, "%s_bucket{le=\"+Inf\"} %d\n%s_count %d\n%s_sum %v\n", name, h.count, name, h.count, name, h.sum)
+	fmt.Fprintf(out, "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %v\n", processorTime().Seconds())
 	_ = out.Flush() // the scraper sees that a page is cut off
 }
 

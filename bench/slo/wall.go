@@ -12,6 +12,7 @@ import (
 type observation struct {
 	Load    float64 `json:"load"` // requests a second of the wall
 	P99     float64 `json:"p99Seconds"`
+	CPU     float64 `json:"cores"`
 	Offered float64 `json:"offered"`
 }
 

@@ -94,9 +94,9 @@ func (s *Station) rates(m Moment, ready int) (workers, cores float64) {
 // pod), what its pauses add, and what its dependency adds. Numbers without a unit are mean service times of a warm
 // pod.
 //
-// A pause of length d makes the pod's work wait. What arrives in it, or before the queue has caught up (for d/(1−ρ) in
-// all), is delayed by anything from d down to nothing, evenly; what is in the pod when it begins is delayed by all of
-// d.
+// A pause of length d makes the pod's work wait. Requests that arrive in it, or before the queue has caught up (for
+// d/(1−ρ) in all), are delayed by anything from d down to nothing, evenly. Requests that are in the pod when it begins
+// are delayed by all of d.
 type curve struct {
 	workers int
 	a, wait float64 // erlangs, and the probability of having to wait

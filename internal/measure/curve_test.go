@@ -109,8 +109,8 @@ func TestPausesAgainstSimulation(t *testing.T) {
 	}
 }
 
-// What a collector adds is a shoulder: under a limit that its pauses break, a high quantile holds at small loads
-// alone, far from the knee of the queue; a middle one does not see them.
+// A collector adds a shoulder: under a limit that its pauses break, a high quantile holds at small loads alone, far
+// from the knee of the queue. The median does not see them.
 func TestPausesMakeAShoulder(t *testing.T) {
 	s := Station{Cores: 8, CPUSeconds: 0.01, Pauses: Pauses{Every: 3000, For: 80 * ms}}
 	capacity := func(q float64, limit time.Duration) float64 {

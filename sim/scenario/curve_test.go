@@ -59,7 +59,7 @@ func TestAServiceHasItsCurve(t *testing.T) {
 	}
 }
 
-// What changes over time, at the edges of its times.
+// A service's state at the edges of the times at which it changes.
 func TestMoments(t *testing.T) {
 	b := build(t, curved(t, levels, `{serviceTime: 20ms, parallel: 4, dependency: {time: 10ms, slow: [
   {start: 0 9 * * *, for: 2h, time: 90ms}, {start: 0 10 * * *, for: 30m, time: 300ms},
