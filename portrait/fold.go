@@ -31,6 +31,7 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 	cpu, ready := b.CPU.Align(p.Step, series.Mean), b.Ready.Align(p.Step, series.Mean)
 	memory := b.Memory.Align(p.Step, series.Max)
 	p.Learned, p.Usage, p.Record = p.Learned.Clone(), p.Usage.clone(), p.Record.clone()
+	p.Capacity = b.Levels.stated(p.Capacity.Clone())
 	recent, from := p.Recent.Values, series.GridIndex(p.Recent.Start, p.Step)
 	missing := 0
 	if len(recent) == 0 {
@@ -63,8 +64,10 @@ func Fold(p Portrait, b Batch, o Options) Portrait {
 		}
 		at := series.GridTime(first+int64(i), p.Step)
 		level := l.Level()
-		moments = p.learn(l, lesson{index: first + int64(i), at: at, load: load.At(at), cpu: cpu.At(at), memory: memory.At(at), ready: ready.At(at),
-			doubted: doubts.fault(i)}, moments)
+		step := lesson{index: first + int64(i), at: at, load: load.At(at), cpu: cpu.At(at), memory: memory.At(at),
+			ready: ready.At(at), doubted: doubts.fault(i)}
+		moments = p.learn(l, &step, moments)
+		p.learnCapacity(&b, &step)
 		doubts.learnFalls(i+1, level)
 		doubts.learnRises(i)
 		p.dayOver(l, first+int64(i))
@@ -86,7 +89,7 @@ type lesson struct {
 	at    time.Time
 	// load, cpu and ready are means of the step, memory its peak; each is NaN where it is not known.
 	load, cpu, memory, ready float64
-	// doubted says that the step was found to be a fault of the measurement.
+	// doubted says that the step was found to be a fault of the measurement, before it is learned or by its learning.
 	doubted bool
 }
 
@@ -95,7 +98,7 @@ type lesson struct {
 // an outage, teaches nothing but that it was there. Moments are those of the steps to come; each step settles the
 // moments of the step before, since the step in which a fault begins is a mean of both and looks usual alone. The
 // remaining moments are returned.
-func (p *Portrait) learn(l *model.Learner, x lesson, moments []Moment) []Moment {
+func (p *Portrait) learn(l *model.Learner, x *lesson, moments []Moment) []Moment {
 	y := p.accept(x.load)
 	if x.doubted && !math.IsNaN(y) {
 		p.Quality.Outliers++

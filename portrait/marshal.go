@@ -26,8 +26,8 @@ func Unmarshal(b []byte) (Portrait, error) {
 // magic begins every marshalled portrait; Version follows it.
 const magic = "STP"
 
-// holdMark begins the hold at the end.
-const holdMark = 'H'
+// holdMark begins the hold at the end, capacityMark what replicas carry, which follows it.
+const holdMark, capacityMark = 'H', 'C'
 
 // MarshalBinary implements [encoding.BinaryMarshaler], which encoding/gob uses too.
 func (p Portrait) MarshalBinary() ([]byte, error) {
@@ -79,7 +79,7 @@ func (p Portrait) MarshalBinary() ([]byte, error) {
 		w.time(p.Doubt.FirstSince)
 		w.double(p.Doubt.FirstTop)
 	}
-	return w.buf, nil
+	return w.capacity(&p)
 }
 
 // UnmarshalBinary implements [encoding.BinaryUnmarshaler]. A portrait of another version comes back as its version and service alone.
@@ -123,6 +123,7 @@ func (p *Portrait) UnmarshalBinary(b []byte) error {
 		r.take(1)
 		p.Doubt = Doubt{Since: r.time(), Top: r.double(), Rise: r.bool(), Eased: r.bool(), FirstSince: r.time(), FirstTop: r.double()}
 	}
+	r.capacity(p)
 	if r.err == nil && len(r.buf) > 0 {
 		r.err = fmt.Errorf("%d bytes follow its end", len(r.buf))
 	}

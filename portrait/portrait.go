@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait/capacity"
 	"github.com/springtide/springtide/portrait/model"
 	"github.com/springtide/springtide/series"
 )
@@ -37,6 +38,8 @@ type Batch struct {
 	PodsReady float64
 	// CoresMost is the CPU that these can be given by their limits and machines, in cores; 0 where that is not known.
 	CoresMost float64
+	// Levels are the values of the stated service levels; see [Levels].
+	Levels Levels
 }
 
 // Quality says how far a portrait can be trusted, and why.
@@ -86,6 +89,10 @@ type Portrait struct {
 	CPUPerLoad, CPUIdle fleet.Known[float64]
 	// Cost holds the sums behind CPUPerLoad and CPUIdle.
 	Cost Cost
+	// Capacity is what one replica carries under each level that the service states.
+	Capacity capacity.Set
+	// ReadyLast are the ready replicas of the newest step that taught Capacity; 0 where they are not known.
+	ReadyLast float64
 	// Usage is what one replica uses, Advice what it should request by that, as of the last quarter of a day; see [Recommend].
 	Usage  Usage
 	Advice Recommendation

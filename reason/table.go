@@ -250,6 +250,15 @@ const (
 	QuantileNoneKeeps Code = "QuantileNoneKeeps"
 )
 
+// Codes that say why it is not known what a replica carries; portrait/capacity says it by one of these.
+const (
+	LevelNotMeasured Code = "LevelNotMeasured"
+	MinutesApart     Code = "MinutesApart"
+	FewMinutes       Code = "FewMinutes"
+	LoadNotSeen      Code = "LoadNotSeen"
+	LevelNotByLoad   Code = "LevelNotByLoad"
+)
+
 // group is a part of the table.
 type group struct {
 	title   string
@@ -510,6 +519,19 @@ var groups = []group{
 		MayUse:       {"quota %s may use at most %s{, of which }", "the limit of a tenant"},
 		ParentMayUse: {"quota %s, which quota %s is below, may use at most %s altogether{, of which }", "the limit of a tenant's parent"},
 		OthersKeep:   {"others keep %s by their lending limits", "what of a limit is kept for others"},
+	}},
+	{"Of what a replica carries", map[Code]entry{
+		LevelNotMeasured: {"no minute of %s was measured together with its load",
+			"nothing measures the level, or the ready replicas"},
+		MinutesApart: {
+			"all %s minutes of %s tell nothing of steady replicas: warm-up, roll-over, throttling or borrowed machines",
+			"every minute of the level was kept apart"},
+		FewMinutes: {"%s minutes of %s are known at steady replicas, and up to %s that hold at one load and above are wanted",
+			"too few minutes show the objective"},
+		LoadNotSeen: {"%s is shown to hold up to a load of %s a replica, and no higher one was seen for long enough",
+			"replicas never had the load that the rule gives them, for long enough"},
+		LevelNotByLoad: {"%s breaks at half of the load too, so more replicas do not help",
+			"the cause of the level is not load"},
 	}},
 }
 

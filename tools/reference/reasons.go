@@ -9,7 +9,7 @@ import (
 
 // details are the groups of reasons that stand within others, with the pages that they have of their own.
 var details = map[string]string{"Of machines and loans": "reasons-loans", "Of pools and machines that stay": "reasons-pools",
-	"Of jobs and quotas": "reasons-jobs"}
+	"Of jobs and quotas": "reasons-jobs", "Of what a replica carries": "reasons-capacity"}
 
 // reasonsPages list the table of reasons.
 func reasonsPages() map[string]string {
@@ -18,7 +18,7 @@ func reasonsPages() map[string]string {
 
 For operators who read ` + "`springtide explain`" + `, the journal, events or conditions and want to know what a code means. The page lists each reason by its code, with when it is given and its words; an
 ellipsis stands for a value, or for another reason. The words of such other reasons have pages of their own: [of machines and loans](reasons-loans.md), [of pools and machines that
-stay](reasons-pools.md), [of jobs and quotas](reasons-jobs.md).
+stay](reasons-pools.md), [of jobs and quotas](reasons-jobs.md), [of what a replica carries](reasons-capacity.md).
 
 ` + notice)
 	out := map[string]string{}
