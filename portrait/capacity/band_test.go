@@ -3,6 +3,7 @@ package capacity
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +107,30 @@ func TestTheBandIsHonest(t *testing.T) {
 	if above > runs/10 || below > runs/20 {
 		t.Errorf("of %d services %d are shown to hold where they do not, %d to break where they hold", runs, above, below)
 	}
+}
+
+// Bins stay in the order of load, as many minutes as came, and at most so many.
+func TestBinsStayInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var bins []bin
+		loads := rapid.SliceOfN(rapid.Float64Range(0.5, 5), 60, 300).Draw(t, "loads")
+		for _, load := range loads {
+			bins = count(bins, load, 0)
+		}
+		n := 0.0
+		for i := range bins {
+			n += bins[i].all()
+			if i > 0 && bins[i].Key <= bins[i-1].Key {
+				t.Fatalf("bin %d follows bin %d", bins[i].Key, bins[i-1].Key)
+			}
+		}
+		if n != float64(len(loads)) || len(bins) > mostBins {
+			t.Fatalf("%v of %d minutes in %d bins", n, len(loads), len(bins))
+		}
+		if top := slices.Max(loads); bins[len(bins)-1].Key != keyOf(top) {
+			t.Fatalf("the largest load %v is in bin %d", top, bins[len(bins)-1].Key)
+		}
+	})
 }
 
 // Whatever comes in, what comes out is a number in its bounds: no more than 1.1 times the load that was seen, unless it

@@ -77,10 +77,13 @@ func count(bins []bin, load float64, cell int) []bin {
 }
 
 // makeRoom joins the two lowest bins. Minutes that held at the upper of them then speak for the lower load alone, and
-// those that broke speak against it: both are cautious.
+// those that broke speak against it: both are cautious. i is the place of a bin to come, before and after.
 func makeRoom(bins []bin, i int) ([]bin, int) {
 	bins[0].add(&bins[1])
-	return slices.Delete(bins, 1, 2), max(i-1, 0)
+	if i > 1 {
+		i--
+	}
+	return slices.Delete(bins, 1, 2), i
 }
 
 // fade lets weights fall by some hours, and drops bins that are left without a say.
