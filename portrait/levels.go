@@ -37,14 +37,15 @@ type ApartSpan struct {
 	Why      capacity.Apart
 }
 
-const (
-	// youngShare is the share of the ready replicas that may have become ready within a step before its minutes are
-	// those of young ones: as for the CPU, a tenth of the replicas moves no mean by more than the tolerance.
-	youngShare = 0.1
-)
+// youngShare is the share of the ready replicas that may have become ready within a step before its minutes are those
+// of young ones: a tenth of the replicas moves no mean by more than the tolerance.
+const youngShare = 0.1
 
 // learnCapacity takes the minutes of a step in: they lie within it, and the levels know the terms.
 func (p *Portrait) learnCapacity(b *Batch, x *lesson) {
+	if len(b.Levels.Of) == 0 {
+		return
+	}
 	why := x.apart(p.ReadyLast)
 	if x.ready >= 0 {
 		p.ReadyLast = x.ready

@@ -12,16 +12,18 @@ import (
 	"github.com/springtide/springtide/series"
 )
 
-// served is a service of ten replicas whose p99 holds below 80 requests a second and replica, minute by minute.
-func served(days int) Batch {
+// measured is a service of ten replicas whose p99 holds below 80 requests a second and replica, minute by minute.
+func measured(days int) Batch {
 	load := load(1, time.Minute, days*24*60)
 	b := Batch{Load: load, CPU: load, Ready: series.New(monday, time.Minute, load.Len()), Levels: Levels{Rule: 40}}
-	p99 := LevelValues{Name: "latency-p99", Limit: 0.25, Objective: 0.99, Values: series.New(monday, time.Minute, load.Len())}
+	p99 := LevelValues{Name: "latency-p99", Limit: 0.25, Objective: 0.99}
+	p99.Values = series.New(monday, time.Minute, load.Len())
 	for i, y := range load.Values {
 		b.Ready.Values[i] = 10
 		p99.Values.Values[i] = 0.05 / max(0.01, 1-y/10/100) // 0.25 s at 80
 	}
-	b.Levels.Of = []LevelValues{p99, {Name: "errors", Limit: 0.001, Objective: 0.99, Values: series.New(monday, time.Minute, load.Len())}}
+	none := series.New(monday, time.Minute, load.Len())
+	b.Levels.Of = []LevelValues{p99, {Name: "errors", Limit: 0.001, Objective: 0.99, Values: none}}
 	return b
 }
 
@@ -43,7 +45,7 @@ func cutTo(b Batch, from, to time.Time) Batch {
 }
 
 func TestFoldLearnsLevels(t *testing.T) {
-	b := served(3)
+	b := measured(3)
 	p := Fold(Portrait{Service: "shop/cart"}, b, Options{})
 	l := p.Capacity.Of("latency-p99")
 	if l == nil || p.Capacity.Of("errors") == nil || len(p.Capacity) != 2 {
@@ -87,7 +89,7 @@ func TestFoldLearnsLevels(t *testing.T) {
 
 	// Fold leaves what it was given as it was, a batch without levels forgets none, and one with others forgets those.
 	was, _ := p.Capacity.MarshalBinary()
-	next := served(4)
+	next := measured(4)
 	Fold(p, next, Options{})
 	if is, _ := p.Capacity.MarshalBinary(); !bytes.Equal(is, was) {
 		t.Error("Fold changed the portrait that it was given")
@@ -106,7 +108,7 @@ func TestFoldLearnsLevels(t *testing.T) {
 // names, and those without ready replicas.
 func TestFoldKeepsMinutesApart(t *testing.T) {
 	minutes := func(change func(*Batch)) float64 {
-		b := served(1)
+		b := measured(1)
 		change(&b)
 		return Fold(Portrait{}, b, Options{}).Capacity.Of("latency-p99").Capacity(0.99).Minutes
 	}
@@ -127,7 +129,8 @@ func TestFoldKeepsMinutesApart(t *testing.T) {
 			}
 		}, 0},
 		{"an hour of roll-over", func(b *Batch) {
-			b.Levels.Apart = []ApartSpan{{monday.Add(12 * time.Hour), monday.Add(13 * time.Hour), capacity.RollOver}}
+			noon := monday.Add(12 * time.Hour)
+			b.Levels.Apart = []ApartSpan{{noon, noon.Add(time.Hour), capacity.RollOver}}
 		}, 60},
 		{"two hours without ready replicas", func(b *Batch) {
 			for i := 12 * 60; i < 14*60; i++ {
@@ -136,7 +139,7 @@ func TestFoldKeepsMinutesApart(t *testing.T) {
 		}, 120},
 	} {
 		// Weights fade within the day by a tenth.
-		if got := all - minutes(tt.change); got > tt.fewer || got < 0.85*tt.fewer {
+		if got := all - minutes(tt.change); got > tt.fewer+1e-6 || got < 0.85*tt.fewer-1e-6 {
 			t.Errorf("%s: %.1f minutes fewer, want up to %v", tt.name, got, tt.fewer)
 		}
 	}
@@ -149,7 +152,7 @@ func TestLevelsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := served(3)
+	b := measured(3)
 	for _, name := range []string{"latency-p50", "latency-p95", "latency-p99.9", "cpu", "memory", "gpu"} {
 		more := b.Levels.Of[0]
 		more.Name = name
