@@ -1,12 +1,12 @@
 package hpa
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -76,15 +76,15 @@ func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time,
 	}
 	wrong := coresMost > 0 && used > portrait.BeyondCores*coresMost
 	borne := !wrong && (f.bears(svc, p) || live.slow(svc, now) || live.queues(svc, now))
-	var u []string
+	var u []reason.Reason
 	if wrong {
-		u = append(u, fmt.Sprintf("CPU of %s cores, where %s is all that limits and machines give its pods", number(used), number(coresMost)))
+		u = append(u, reason.Of(reason.CPUBeyondMost, number(used), number(coresMost)))
 		live.CPU = nil
 	}
 	ours := live.LoadSignal == "" || live.LoadSignal == p.Signal
 	if load := live.Load; ours && load.OK && !could(load.Value) && (p.Signal == portrait.CPU || !borne) {
 		if p.Signal == portrait.Requests {
-			u = append(u, fmt.Sprintf("%s requests a second, far more than %d ready replicas ever carried, and neither CPU, latency nor a queue bears it out", number(load.Value), svc.Ready()))
+			u = append(u, reason.Of(reason.LoadBeyondMost, number(load.Value), svc.Ready()))
 		}
 		live.Load = fleet.Known[float64]{}
 	}

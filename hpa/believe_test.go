@@ -150,7 +150,7 @@ func TestAnImplausibleRiseIsNotBelieved(t *testing.T) {
 			t.Errorf("%s: believed, it asks for %d of 8 replicas only: the case shows nothing", name, before.Replicas)
 		}
 		if (tg.Replicas > 8) != c.more || tg.Replicas < 8 {
-			t.Errorf("%s: %s", name, tg.Reason)
+			t.Errorf("%s: %s", name, tg.Why())
 		}
 	}
 }

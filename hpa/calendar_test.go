@@ -60,10 +60,12 @@ func TestPlanBeatsCalendar(t *testing.T) {
 		}
 		tg := w.size()
 		if tg.Replicas != tt.want || tg.Ahead[26] != tt.after {
-			t.Errorf("%s: %d replicas and %d after the plan, want %d and %d: %s", tt.name, tg.Replicas, tg.Ahead[26], tt.want, tt.after, tg.Reason)
+			t.Errorf("%s: %d replicas and %d after the plan, want %d and %d: %s", tt.name, tg.Replicas, tg.Ahead[26], tt.want,
+				tt.after, tg.Why())
 		}
-		if got := strings.Contains(part(t, tg, "forecast").Detail, "with 11.11 (× 2, as kin saw)"); got != tt.namesCalendar {
-			t.Errorf("%s: %q names the day: %v", tt.name, part(t, tg, "forecast").Detail, got)
+		if got := strings.Contains(part(t, tg, "forecast").Why.Text(),
+			"with 11.11 (× 2, as kin saw)"); got != tt.namesCalendar {
+			t.Errorf("%s: %q names the day: %v", tt.name, part(t, tg, "forecast").Why, got)
 		}
 	}
 }

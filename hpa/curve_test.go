@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // hours are the edges of some hours.
@@ -129,16 +130,16 @@ func TestPlanned(t *testing.T) {
 func TestDrain(t *testing.T) {
 	w := calm(8)
 	w.tide(200)
-	w.within.Drain, w.within.QuotaWhy = 5, "quota shop had to give back 3 cores"
+	w.within.Drain, w.within.QuotaWhy = 5, reason.Said("quota shop had to give back 3 cores")
 	if tg := w.size(); tg.Replicas != 5 || tg.Limited != LimitedQuota || tg.Held != "" {
-		t.Errorf("%d replicas (limited %q, held %q): %s", tg.Replicas, tg.Limited, tg.Held, tg.Reason)
+		t.Errorf("%d replicas (limited %q, held %q): %s", tg.Replicas, tg.Limited, tg.Held, tg.Why())
 	}
 	w.svc.Min = 6
 	if tg := w.size(); tg.Replicas != 6 {
-		t.Errorf("%d replicas, want the minimum 6: %s", tg.Replicas, tg.Reason)
+		t.Errorf("%d replicas, want the minimum 6: %s", tg.Replicas, tg.Why())
 	}
 	w.o.WatchedSince, w.o.Window = w.now.Add(-time.Minute), 5*time.Minute
 	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldJustStarted {
-		t.Errorf("%d replicas (held %q), want all 8: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("%d replicas (held %q), want all 8: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 }

@@ -1,7 +1,7 @@
 package hpa
 
 import (
-	"fmt"
+	"cmp"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -18,13 +18,13 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 		want = max(floors, min(reactive, limit))
 		if reactive > want {
 			tg.Limited = LimitedRate
-			z.note("cut to %d by the rate of scale-out", want)
+			z.note(reason.CutByRate, want)
 		}
 	}
 	if r := z.within.Room; r > 0 && want > r {
 		want = r
 		tg.Limited = LimitedRoom
-		z.note("cut to %d, as %s", want, z.within.RoomWhy)
+		z.note(reason.CutByRoom, want, z.within.RoomWhy)
 	}
 	next, remember := want, want
 	if want < z.held {
@@ -39,38 +39,38 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 // window starts again from the last moment without proof, and a signal that comes and goes cannot make the target
 // swing.
 func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
-	fall, fell := z.fall()
+	fall := z.fall()
 	switch {
-	case fell:
+	case !fall.None():
 		tg.Held = HeldFall
-		z.note("held, as %s", fall)
+		z.note(reason.HeldByFall, fall)
 		return z.held, z.held
 	case z.onlyForecast() && !tg.LiveAlone:
 		tg.Held = HeldForecast
-		z.note("held, as the forecast is not to be trusted")
+		z.note(reason.HeldByForecast)
 		return z.held, z.held
 	case len(z.missing) > 0 && !tg.LiveAlone:
 		tg.Held = HeldStale
-		z.note("held, as a scale-in needs every signal fresh")
+		z.note(reason.HeldBySignals)
 		return z.held, z.held
 	case z.pods.rollout:
 		tg.Held = HeldRollout
-		z.note("held while a rollout lasts")
+		z.note(reason.HeldByRollout)
 		return z.held, z.held
 	case !z.watched():
 		tg.Held = HeldJustStarted
-		z.note("held until this controller has watched for %s", ago(z.o.Window))
+		z.note(reason.HeldByNewLeader, ago(z.o.Window))
 		return z.held, want
 	}
 	if tg.LiveAlone {
-		z.note("scale-in uses live signals alone at %.0f%%, as the forecast's skill is lost", 100*z.reactiveUtil())
+		z.note(reason.LiveSignalsAlone, fixed(100*z.reactiveUtil(), 0))
 	}
 	next, why := z.stabilise(want)
 	if next == z.held {
 		tg.Held = HeldStabilisation
 	}
 	if next > want {
-		z.note("%s by stabilisation: %s", heldOrEased(next == z.held), why)
+		z.note(heldOrEased(next == z.held), why)
 	}
 	if least := z.leastNow(); next < least {
 		next = least
@@ -78,7 +78,7 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 		if z.p.Doubt.Eased {
 			tg.Limited = LimitedDoubt
 		}
-		z.note("eased to %d by the rate of scale-in", next)
+		z.note(reason.EasedByRate, next)
 	}
 	return next, want
 }
@@ -101,13 +101,13 @@ func (z *sizer) leastNow() int32 {
 }
 
 // onlyForecast reports whether all that a scale-in lacks is a forecast to trust.
-func (z *sizer) onlyForecast() bool { return len(z.missing) == 1 && z.missing[0] == SignalForecast }
+func (z *sizer) onlyForecast() bool { return len(z.missing) == 1 && !z.missing[0].Live() }
 
-func heldOrEased(held bool) string {
+func heldOrEased(held bool) reason.Code {
 	if held {
-		return "held"
+		return reason.HeldByStabilisation
 	}
-	return "eased"
+	return reason.EasedByStabilisation
 }
 
 func (z *sizer) watched() bool {
@@ -117,7 +117,7 @@ func (z *sizer) watched() bool {
 
 // stabilise returns the largest ask of the stabilisation window, at most what runs. History that does not reach back over the window
 // proves nothing; up to one cycle of it may be missing, since decisions come one a cycle.
-func (z *sizer) stabilise(want int32) (int32, string) {
+func (z *sizer) stabilise(want int32) (int32, reason.Reason) {
 	window := z.o.Defaults.Stabilisation
 	next, at, oldest := want, z.now, z.now
 	for _, h := range z.o.History {
@@ -130,26 +130,27 @@ func (z *sizer) stabilise(want int32) (int32, string) {
 	}
 	known := z.now.Sub(oldest)
 	if len(z.o.History) == 0 || known < window-z.o.Defaults.Cycle {
-		return z.held, fmt.Sprintf("decisions are known for %s of %s", ago(known), ago(window))
+		return z.held, reason.Of(reason.DecisionsKnown, ago(known), ago(window))
 	}
-	return min(next, z.held), fmt.Sprintf("%d was wanted %s ago", next, ago(z.now.Sub(at)))
+	return min(next, z.held), reason.Of(reason.WantedAgo, next, ago(z.now.Sub(at)))
 }
 
-// fall reports whether the load fell faster than its history ever did. Such a fall is taken for a fault upstream of the service, whose end brings
+// fall says that the load fell faster than its history ever did. Such a fall is taken for a fault upstream of the
+// service, whose end brings
 // the load back at once and a storm of retries with it; it is held for as long as it stays in reach, and a stabilisation window more, with the
 // forecast as the floor all along. History comes before live signals: a portrait holds a fall for as long as no other source confirms it.
-func (z *sizer) fall() (string, bool) {
+func (z *sizer) fall() reason.Reason {
 	if z.p.Doubt.Held() {
-		return fmt.Sprintf("the load fell faster than history since %s and no other source confirms it: check its metrics", z.p.Doubt.Since.Format("15:04")), true
+		return reason.Of(reason.FallNotConfirmed, z.p.Doubt.Since.Format("15:04"))
 	}
 	if z.number(z.load) != signal.Fresh {
-		return "", false // nothing measured: other proofs are missing then
+		return reason.Reason{} // nothing measured: other proofs are missing then
 	}
 	f, fell := z.p.FallFrom(z.load.Value, z.now, z.o.Defaults.FallReach)
 	if !fell {
-		return "", false
+		return reason.Reason{}
 	}
-	return fmt.Sprintf("the load fell by %.0f%% within %s and history knows %.0f%%: a fault until shown otherwise", f.Fell*100, ago(f.Ago), f.Explained*100), true
+	return reason.Of(reason.FellBeyondHistory, fixed(f.Fell*100, 0), ago(f.Ago), fixed(f.Explained*100, 0))
 }
 
 // bound applies quota and bounds. A quota cuts growth; what already runs above it stays until the division of quota has called it back with
@@ -160,21 +161,25 @@ func (z *sizer) bound(tg *Target, next int32) int32 {
 	if q := z.within.Quota; q > 0 && next > z.held && next > q {
 		next = max(q, z.held)
 		tg.Limited = LimitedQuota
-		z.note("cut to %d by quota (%s)", next, orElse(z.within.QuotaWhy, fmt.Sprintf("%d replicas are left", q)))
+		why := z.within.QuotaWhy
+		if why.None() {
+			why = reason.Of(reason.ReplicasLeft, q)
+		}
+		z.note(reason.CutByQuota, next, why)
 	}
 	if d := z.within.Drain; d > 0 && next > d {
 		tg.Limited = LimitedQuota
-		z.note("brought down to %d, as the deadline of the quota passed (%s)", d, z.within.QuotaWhy)
+		z.note(reason.DrainedByQuota, d, z.within.QuotaWhy)
 		next = z.cut(tg, d)
 	}
 	if next > b.most {
 		tg.Limited = LimitedMax
-		z.note("cut to the %s", b)
+		z.note(reason.CutByMaximum, b.whyMost())
 		next = z.cut(tg, b.most)
 	}
 	if next < b.least {
 		next = b.least
-		z.note("raised to the minimum %d", b.least)
+		z.note(reason.RaisedToMinimum, b.least)
 	}
 	return next
 }
@@ -184,7 +189,7 @@ func (z *sizer) cut(tg *Target, next int32) int32 {
 	switch {
 	case next < z.held && !z.watched():
 		tg.Held = HeldJustStarted
-		z.note("held until this controller has watched for %s", ago(z.o.Window))
+		z.note(reason.HeldByNewLeader, ago(z.o.Window))
 		return z.held
 	case next < z.held:
 		tg.Held = ""
@@ -194,44 +199,40 @@ func (z *sizer) cut(tg *Target, next int32) int32 {
 
 // permit applies what forbids change altogether.
 func (z *sizer) permit(tg *Target, next int32) int32 {
-	keep := func(held reason.Code, note string, args ...any) int32 {
+	keep := func(held, code reason.Code, args ...any) int32 {
 		tg.Held = held
-		z.note(note, args...)
+		z.note(code, args...)
 		return z.held
+	}
+	no := func(held, code reason.Code, args ...any) int32 {
+		return keep(held, reason.NoChange, reason.Of(code, args...))
 	}
 	switch {
 	case z.svc.Blocked.Any():
-		return keep(HeldBlocked, "no change, as the service is blocked: %s", z.svc.Blocked)
+		return no(HeldBlocked, reason.ServiceBlocked, z.svc.Blocked)
 	case !z.svc.TargetFound:
-		return keep(HeldUnknown, "no change, as the %s %s was not found", orElse(z.svc.TargetKind, "target"), z.svc.Target)
+		return no(HeldUnknown, reason.TargetNotFound, cmp.Or(z.svc.TargetKind, "target"), z.svc.Target)
 	case !z.svc.Desired.OK:
-		return keep(HeldUnknown, "no change, as spec.replicas could not be read")
+		return no(HeldUnknown, reason.ReplicasNotRead)
 	case z.svc.SetToZero != "":
-		return keep(HeldZero, "no change, as %s set the target to 0", z.svc.SetToZero)
+		return no(HeldZero, reason.ZeroByOther, z.svc.SetToZero)
 	case z.floorOnly() && z.svc.HPA == nil:
-		return keep(HeldUnknown, "no change, as there is no HorizontalPodAutoscaler to set the floor of")
+		return no(HeldUnknown, reason.NoAutoscaler)
 	case next == z.held:
 		return next
 	case z.svc.Pause == fleet.PauseAll:
-		return keep(HeldPaused, "paused")
+		return keep(HeldPaused, reason.Paused)
 	case z.svc.Pause == fleet.PauseIn && next < z.held:
-		return keep(HeldPaused, "scale-in is paused")
+		return keep(HeldPaused, reason.ScaleInPaused)
 	case z.svc.Pause == fleet.PauseOut && next > z.held:
-		return keep(HeldPaused, "scale-out is paused")
+		return keep(HeldPaused, reason.ScaleOutPaused)
 	}
 	return next
 }
 
-// note adds a clause to the reason.
-func (z *sizer) note(format string, args ...any) {
-	z.notes = append(z.notes, fmt.Sprintf(format, args...))
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
+// note adds what held, cut or raised the size.
+func (z *sizer) note(code reason.Code, args ...any) {
+	z.notes = append(z.notes, reason.Of(code, args...))
 }
 
 // ago renders a span of time without empty units: "3m", "2m10s", "1h".

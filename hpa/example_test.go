@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // A service, its portrait, its tide and what was just measured go in; a replica count with its reason comes out. The tide asks for more than runs,
@@ -27,8 +28,8 @@ func ExampleAsk() {
 	d := hpa.Ask(&svc, p, tide, live, noon, hpa.Options{})
 	t := d.Within(hpa.Bounds{})
 	fmt.Printf("%d -> %d\n", t.Current, t.Replicas)
-	fmt.Printf("%s: %s\n", &t.Parts[0], t.Parts[0].Detail)
-	t = d.Within(hpa.Bounds{Quota: 9, QuotaWhy: "quota shop leaves 9 cores"})
+	fmt.Printf("%s: %s\n", &t.Parts[0], t.Parts[0].Why)
+	t = d.Within(hpa.Bounds{Quota: 9, QuotaWhy: reason.Said("quota shop leaves 9 cores")})
 	fmt.Printf("%d -> %d, limited by the %s\n", t.Current, t.Replicas, t.Limited.Text())
 	// Output:
 	// 8 -> 10

@@ -25,7 +25,8 @@ func TestAFallInDoubt(t *testing.T) {
 		w := falling(c.run, 4)
 		w.p.Doubt = c.hold
 		if tg := w.size(); tg.Replicas != c.want || tg.Held != c.held || tg.Limited != c.limited {
-			t.Errorf("%s: %d held %q limited %q, want %d %q %q: %s", c.name, tg.Replicas, tg.Held, tg.Limited, c.want, c.held, c.limited, tg.Reason)
+			t.Errorf("%s: %d held %q limited %q, want %d %q %q: %s", c.name, tg.Replicas, tg.Held, tg.Limited, c.want, c.held,
+				c.limited, tg.Why())
 		}
 	}
 	// Replicas that left within the window count.
@@ -33,13 +34,13 @@ func TestAFallInDoubt(t *testing.T) {
 	w.p.Doubt = portrait.Doubt{Since: noon.Add(-3 * time.Hour), Top: 400, Eased: true}
 	w.o.History = append(w.o.History, Decision{At: noon.Add(-4 * time.Minute), Replicas: 4, From: 30})
 	if tg := w.size(); tg.Replicas != 27 {
-		t.Errorf("three of thirty left four minutes ago: %d, want 27: %s", tg.Replicas, tg.Reason)
+		t.Errorf("three of thirty left four minutes ago: %d, want 27: %s", tg.Replicas, tg.Why())
 	}
 	// More is given at once.
 	w = calm(8)
 	w.p.Doubt = portrait.Doubt{Since: noon.Add(-time.Hour), Top: 400}
 	w.tide(400)
 	if tg := w.size(); tg.Replicas <= 8 {
-		t.Errorf("a held fall keeps a service from growing: %s", tg.Reason)
+		t.Errorf("a held fall keeps a service from growing: %s", tg.Why())
 	}
 }

@@ -1,12 +1,12 @@
 package hpa
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -36,5 +36,5 @@ func (z *sizer) nowcastPart() (Part, bool) {
 		return Part{}, false
 	}
 	return Part{Kind: PartNowcast, Replicas: fleet.KnownAt(n, z.now),
-		Detail: fmt.Sprintf("%s in the last minutes × %.2f, as the tide may grow within %s", z.amount(steady.Value), growth, ago(z.lead))}, true
+		Why: reason.Of(reason.NowcastOf, z.amount(steady.Value), fixed(growth, 2), ago(z.lead))}, true
 }

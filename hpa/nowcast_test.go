@@ -50,10 +50,10 @@ func TestNowcast(t *testing.T) {
 		case i < 0 && c.part > 0:
 			t.Errorf("%s: no nowcast", c.name)
 		case i >= 0 && tg.Parts[i].Replicas.Value != c.part:
-			t.Errorf("%s: the nowcast asks for %v (%s), want %d", c.name, tg.Parts[i].Replicas, tg.Parts[i].Detail, c.part)
+			t.Errorf("%s: the nowcast asks for %v (%s), want %d", c.name, tg.Parts[i].Replicas, tg.Parts[i].Why, c.part)
 		}
 		if tg.Replicas != c.want {
-			t.Errorf("%s: %d replicas, want %d: %s", c.name, tg.Replicas, c.want, tg.Reason)
+			t.Errorf("%s: %d replicas, want %d: %s", c.name, tg.Replicas, c.want, tg.Why())
 		}
 	}
 }
@@ -62,10 +62,10 @@ func TestNowcast(t *testing.T) {
 func TestNowcastAndScaleIn(t *testing.T) {
 	w := falling(8, 4)
 	if tg := w.size(); tg.Replicas != 4 {
-		t.Fatalf("without a nowcast: %s", tg.Reason)
+		t.Fatalf("without a nowcast: %s", tg.Why())
 	}
 	w.steadily(150) // 150 × 1.0933 / 25 = 6.6
 	if tg := w.size(); tg.Replicas != 7 {
-		t.Errorf("%d replicas, want 7: %s", tg.Replicas, tg.Reason)
+		t.Errorf("%d replicas, want 7: %s", tg.Replicas, tg.Why())
 	}
 }

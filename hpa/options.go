@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -11,13 +12,13 @@ import (
 type Bounds struct {
 	// Link is what the service's call chain asks of it, in replicas, and LinkWhy by which link; 0 where it asks for no more than the service itself.
 	Link    int32
-	LinkWhy string
+	LinkWhy reason.Reason
 	// Room is the most replicas that its pool has room for, next to what the others there need; 0 means no limit. RoomWhy says how full the pool is.
 	Room    int32
-	RoomWhy string
+	RoomWhy reason.Reason
 	// Quota is the most replicas that the tenant's share leaves to this service; 0 means no limit. QuotaWhy says whose it is.
 	Quota    int32
-	QuotaWhy string
+	QuotaWhy reason.Reason
 	// Drain is the most replicas once the deadline has passed by which the tenant had to give back what it runs beyond its quota; 0 while
 	// nothing is due.
 	Drain int32

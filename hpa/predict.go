@@ -2,7 +2,6 @@ package hpa
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -107,35 +107,47 @@ func (z *sizer) forecastPart() Part {
 	lost := z.p.Record.Skill.Since
 	z.unforeseen = usable && z.t.SkillLost && !lost.IsZero() && z.now.Sub(lost) >= z.o.Defaults.SkillWait
 	if !trusted {
-		z.miss(SignalForecast)
+		z.miss(MissingForecast, "")
 	}
 	switch {
 	case !signal.Sound(peak):
-		part.Detail = "no tide"
+		part.Why = reason.Of(reason.NoTide)
 	case !z.capacityKnown:
-		part.Detail = fmt.Sprintf("%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric", z.amount(peak))
+		part.Why = reason.Of(reason.CapacityUnknown, z.amount(peak))
 	case z.t.Signal != z.p.Signal:
 		part.Replicas = fleet.Known[int32]{}
-		part.Detail = fmt.Sprintf("a tide in %s and a portrait in %s", z.t.Signal, z.p.Signal)
+		part.Why = reason.Of(reason.OtherUnits, z.t.Signal, z.p.Signal)
 	default:
-		part.Detail = fmt.Sprintf("%s at p%s within %s, %s a replica", z.amount(peak), number(z.quantile*100), ago(z.lead), z.amount(z.capacity))
-		if d := z.t.Day(z.now, z.now.Add(z.lead)); d != nil {
-			kin := ""
-			if d.Kin {
-				kin = ", as kin saw"
-			}
-			part.Detail += fmt.Sprintf(", with %s (× %s%s)", d.Name, number(d.Factor), kin)
-		}
-		switch {
-		case z.t.SkillLost:
-			part.Detail += ", of a forecast whose skill is lost"
-		case !z.t.Trusted:
-			part.Detail += fmt.Sprintf(", by the fall-back %s", z.t.Model)
-		case !trusted:
-			part.Detail += fmt.Sprintf(", made %s ago", ago(age))
-		}
+		part.Why = reason.Of(reason.TideWithin, z.amount(peak), number(z.quantile*100), ago(z.lead), z.amount(z.capacity),
+			z.liftedDay(), z.doubt(trusted, age))
 	}
 	return part
+}
+
+// liftedDay is the day of the calendar that lifts the tide within the lead, if one does.
+func (z *sizer) liftedDay() reason.Reason {
+	d := z.t.Day(z.now, z.now.Add(z.lead))
+	if d == nil {
+		return reason.Reason{}
+	}
+	var kin reason.Reason
+	if d.Kin {
+		kin = reason.Of(reason.SeenByKin)
+	}
+	return reason.Of(reason.LiftedDay, d.Name, number(d.Factor), kin)
+}
+
+// doubt is why a tide of some age is not trusted.
+func (z *sizer) doubt(trusted bool, age time.Duration) reason.Reason {
+	switch {
+	case z.t.SkillLost:
+		return reason.Of(reason.TideSkillLost)
+	case !z.t.Trusted:
+		return reason.Of(reason.TideOfFallBack, z.t.Model)
+	case !trusted:
+		return reason.Of(reason.TideMadeAgo, ago(age))
+	}
+	return reason.Reason{}
 }
 
 // chainLoad is the load that the service is to be ready for: the live one, the tide's within the lead, and what a window or a plan asks for in
@@ -236,16 +248,21 @@ func (z *sizer) festivalPart() (Part, bool) {
 			continue
 		}
 		any = true
-		part.Replicas = fleet.KnownAt(n, z.now)
-		part.Detail = fmt.Sprintf("plan %s, floor %d", l.plan, l.floor)
-		if signal.Sound(load) && l.factor > 0 {
-			part.Detail = fmt.Sprintf("plan %s, %s × the tide (%s)", l.plan, number(l.factor), z.amount(load))
-			if n == l.floor {
-				part.Detail += fmt.Sprintf(", floor %d", l.floor)
-			}
-		}
+		part.Replicas, part.Why = fleet.KnownAt(n, z.now), z.whyLift(l, n, load)
 	}
 	return part, any
+}
+
+// whyLift says what a lift asks for: its floor, or its factor on the tide where that says more.
+func (z *sizer) whyLift(l *lift, n int32, load float64) reason.Reason {
+	if !signal.Sound(load) || l.factor <= 0 {
+		return reason.Of(reason.PlanFloor, l.plan, l.floor)
+	}
+	var floor reason.Reason
+	if n == l.floor {
+		floor = reason.Of(reason.FloorIs, l.floor)
+	}
+	return reason.Of(reason.PlanFactor, l.plan, number(l.factor), z.amount(load), floor)
 }
 
 // windowParts are the levels of the windows that are open now.
@@ -257,11 +274,11 @@ func (z *sizer) windowParts() []Part {
 		s, open := l.at(z.now)
 		switch {
 		case l.err != nil:
-			z.miss(part.Name)
-			part.Detail = l.err.Error()
+			z.miss(MissingWindow, l.name)
+			part.Why = reason.Of(reason.WindowNotRead, l.err)
 		case open && l.min > 0:
 			part.Replicas = fleet.KnownAt(l.min, z.now)
-			part.Detail = fmt.Sprintf("open until %s %s", s.end.Format("02 Jan 15:04"), s.end.Location())
+			part.Why = reason.Of(reason.WindowOpen, s.end.Format("02 Jan 15:04"), s.end.Location())
 		default:
 			continue
 		}
@@ -321,10 +338,24 @@ func (z *sizer) likely(ahead []int32) []int32 {
 	return out
 }
 
-// bounds are the least and the most replicas allowed in some stretch of time, and whose the upper bound is.
+// bounds are the least and the most replicas allowed in some stretch of time.
 type bounds struct {
 	least, most int32
-	by, name    string // "" for the service's own, "window" or "HPA", and its name
+	by          maximum
+}
+
+// maximum is whose the upper bound is: the service's own, that of a window or of a HorizontalPodAutoscaler.
+type maximum struct {
+	code reason.Code
+	name string
+}
+
+// whyMost names the upper bound.
+func (b bounds) whyMost() reason.Reason {
+	if b.by.code == reason.OwnMaximum {
+		return reason.Of(b.by.code, b.most)
+	}
+	return reason.Of(b.by.code, b.most, b.by.name)
 }
 
 // bounds computes the bounds of [from, to). A window only ever narrows the service's own. Of several open windows the
@@ -335,6 +366,7 @@ func (z *sizer) bounds(from, to time.Time) bounds {
 	if z.svc.Max > 0 {
 		b.most = z.svc.Max
 	}
+	b.by = maximum{reason.OwnMaximum, ""}
 	floor := z.svc.Min
 	var narrow int32
 	var name string
@@ -347,22 +379,11 @@ func (z *sizer) bounds(from, to time.Time) bounds {
 		}
 	}
 	if narrow > 0 && max(narrow, floor) < b.most {
-		b.most, b.by, b.name = max(narrow, floor), "window", name
+		b.most, b.by = max(narrow, floor), maximum{reason.WindowMaximum, name}
 	}
 	if h := z.svc.HPA; z.svc.Actuation == fleet.ByHPAFloor && h != nil && h.Max < b.most {
-		b.most, b.by, b.name = h.Max, "HPA", h.Name
+		b.most, b.by = h.Max, maximum{reason.AutoscalerMaximum, h.Name}
 	}
 	b.least = max(0, min(b.least, b.most))
 	return b
-}
-
-// String names the upper bound.
-func (b bounds) String() string {
-	switch b.by {
-	case "window":
-		return fmt.Sprintf("maximum %d of window %s", b.most, b.name)
-	case "HPA":
-		return fmt.Sprintf("maxReplicas %d of the HorizontalPodAutoscaler %s", b.most, b.name)
-	}
-	return fmt.Sprintf("maximum %d", b.most)
 }

@@ -53,7 +53,7 @@ func TestProofsOfScaleIn(t *testing.T) {
 		c.change(w)
 		tg := w.size()
 		if tg.Replicas != 8 || tg.Held != c.held {
-			t.Errorf("%s: replicas %d held %q, want 8 %q: %s", c.name, tg.Replicas, tg.Held, c.held, tg.Reason)
+			t.Errorf("%s: replicas %d held %q, want 8 %q: %s", c.name, tg.Replicas, tg.Held, c.held, tg.Why())
 		}
 		if proven := c.held == HeldStabilisation || c.held == HeldJustStarted; proven != (tg.Decision.Replicas == 4) {
 			t.Errorf("%s: remembered %d; a missing proof must start the window anew, a proven ask must count towards it", c.name, tg.Decision.Replicas)
@@ -68,7 +68,7 @@ func TestHistoryMayLackOneCycle(t *testing.T) {
 	w := falling(8, 4)
 	w.o.History = w.o.History[6:] // four minutes of five, a decision a minute
 	if tg := w.size(); tg.Replicas != 4 {
-		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -77,8 +77,9 @@ func TestStabilisationEases(t *testing.T) {
 	w.o.History[8].Replicas = 6 // two minutes ago
 	w.o.History[3].Replicas = 8 // seven minutes ago: forgotten
 	tg := w.size()
-	if tg.Replicas != 6 || tg.Held != "" || !strings.Contains(tg.Reason, "eased by stabilisation: 6 was wanted 2m ago") {
-		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Reason)
+	if tg.Replicas != 6 || tg.Held != "" || !strings.Contains(tg.Why().Text(),
+		"eased by stabilisation: 6 was wanted 2m ago") {
+		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 }
 
@@ -111,7 +112,7 @@ func TestFallFasterThanHistory(t *testing.T) {
 		}
 		w.recent(c.recent...)
 		if tg := w.size(); (tg.Held == HeldFall) != c.held {
-			t.Errorf("%s: held %q: %s", c.name, tg.Held, tg.Reason)
+			t.Errorf("%s: held %q: %s", c.name, tg.Held, tg.Why())
 		}
 	}
 	// After a silence the last level before it is the measure, and what is usual at this time.
@@ -131,7 +132,7 @@ func TestFallFasterThanHistory(t *testing.T) {
 		w.recent(values...)
 		w.p.Quality.LastSample = w.now.Add(-30 * time.Minute)
 		if tg := w.size(); (tg.Held == HeldFall) != c.held {
-			t.Errorf("half of the load after a silence, yesterday %g: held %q: %s", c.yesterday, tg.Held, tg.Reason)
+			t.Errorf("half of the load after a silence, yesterday %g: held %q: %s", c.yesterday, tg.Held, tg.Why())
 		}
 	}
 	// The forecast stays the floor while a fault is held: it may ask for more.
@@ -139,7 +140,7 @@ func TestFallFasterThanHistory(t *testing.T) {
 	w.recent(steady(900, 16)...)
 	w.tide(250)
 	if tg := w.size(); tg.Replicas != 10 {
-		t.Errorf("replicas %d, want the forecast's 10: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the forecast's 10: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -149,8 +150,9 @@ func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
 	w.svc.Metrics = []fleet.Metric{{Name: "queue", Type: fleet.MetricQuery, Target: 10}}
 	w.live.Signals["queue"] = fleet.KnownAt(150.0, noon.Add(-4*time.Minute))
 	tg := w.size()
-	if tg.Replicas != 15 || !slices.Contains(tg.Missing, "queue") || !strings.Contains(tg.Reason, "last good value of 4m ago") {
-		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
+	if tg.Replicas != 15 || !slices.Contains(tg.Missing, Missing{MissingMetric, "queue"}) ||
+		!strings.Contains(tg.Why().Text(), "last good value of 4m ago") {
+		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Why())
 	}
 	// Then the same time yesterday, for signals of load.
 	w = calm(8)
@@ -159,8 +161,9 @@ func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
 	day[0] = 300 // exactly a day ago: 300/25 = 12
 	w.recent(day...)
 	tg = w.size()
-	if p := part(t, tg, "reactive:cpu"); p.Replicas.Value != 12 || !strings.Contains(p.Detail, "the same time yesterday stands in (300/s)") || tg.Replicas != 12 {
-		t.Errorf("%+v: %s", p, tg.Reason)
+	if p := part(t, tg, "reactive:cpu"); p.Replicas.Value != 12 ||
+		!strings.Contains(p.Why.Text(), "the same time yesterday stands in (300/s)") || tg.Replicas != 12 {
+		t.Errorf("%+v: %s", p, tg.Why())
 	}
 	// Then nothing: hold.
 	w.live.Load.At = noon.Add(-time.Hour)
@@ -168,8 +171,9 @@ func TestFallBacksAskForMoreAndNeverForLess(t *testing.T) {
 	w.remember(4)
 	w.tide(100)
 	tg = w.size()
-	if tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.OK || !slices.Equal(tg.Missing, []string{"load", "cpu"}) {
-		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Reason)
+	if tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.OK ||
+		!slices.Equal(tg.Missing, []Missing{{MissingLoad, ""}, {MissingMetric, "cpu"}}) {
+		t.Errorf("replicas %d missing %v: %s", tg.Replicas, tg.Missing, tg.Why())
 	}
 }
 
@@ -192,7 +196,18 @@ func TestRateOfScaleIn(t *testing.T) {
 		w.o.Defaults.ShrinkShare = 0
 		w.o.History = append(w.o.History, Decision{At: w.now.Add(-30 * time.Second), Replicas: c.wanted, From: c.from})
 		if tg := w.size(); tg.Replicas != c.want {
-			t.Errorf("%s: %d, want %d: %s", c.name, tg.Replicas, c.want, tg.Reason)
+			t.Errorf("%s: %d, want %d: %s", c.name, tg.Replicas, c.want, tg.Why())
 		}
+	}
+}
+
+// A metric is a live signal whatever its name: one called forecast that is missing is not taken for a forecast that is not trusted.
+func TestMetricCalledForecast(t *testing.T) {
+	w := falling(8, 4)
+	w.svc.Metrics = []fleet.Metric{{Name: "forecast", Type: fleet.MetricQuery, Target: 10}}
+	tg := w.size()
+	want := []Missing{{MissingMetric, "forecast"}}
+	if tg.Held != HeldStale || !slices.Equal(tg.LiveMissing(), want) || !slices.Equal(tg.Missing, want) {
+		t.Errorf("held by %q, missing %v, live %v: %s", tg.Held, tg.Missing, tg.LiveMissing(), tg.Why())
 	}
 }

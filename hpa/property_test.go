@@ -154,16 +154,16 @@ func TestNeverInWhileAnySignalIsMissing(t *testing.T) {
 			}
 			tg := w.size()
 			if few := names == " latency" && w.live.Load.Value*latencySpan.Seconds() < fewRequests; tg.DataFresh && !few {
-				rt.Fatalf("without%s: said to be fresh: %s", names, tg.Reason)
+				rt.Fatalf("without%s: said to be fresh: %s", names, tg.Why())
 			}
 			if tg.Replicas < tg.Current && !tg.DataFresh {
-				rt.Fatalf("without%s: %d -> %d: %s", names, tg.Current, tg.Replicas, tg.Reason)
+				rt.Fatalf("without%s: %d -> %d: %s", names, tg.Current, tg.Replicas, tg.Why())
 			}
 			if tg.Replicas > w.svc.Max {
-				rt.Fatalf("without%s: %d above the maximum %d: %s", names, tg.Replicas, w.svc.Max, tg.Reason)
+				rt.Fatalf("without%s: %d above the maximum %d: %s", names, tg.Replicas, w.svc.Max, tg.Why())
 			}
 			if w.svc.Desired.OK && tg.Replicas < w.svc.Min {
-				rt.Fatalf("without%s: %d below the minimum %d: %s", names, tg.Replicas, w.svc.Min, tg.Reason)
+				rt.Fatalf("without%s: %d below the minimum %d: %s", names, tg.Replicas, w.svc.Min, tg.Why())
 			}
 			for _, p := range tg.Parts {
 				if !p.Replicas.OK && len(tg.Missing) == 0 {
@@ -180,7 +180,7 @@ func TestTargetIsBoundedAndProven(t *testing.T) {
 		w := draw(rt)
 		tg := w.size()
 		if tg.Replicas < w.svc.Min || tg.Replicas > w.svc.Max {
-			rt.Fatalf("%d outside of %d..%d: %s", tg.Replicas, w.svc.Min, w.svc.Max, tg.Reason)
+			rt.Fatalf("%d outside of %d..%d: %s", tg.Replicas, w.svc.Min, w.svc.Max, tg.Why())
 		}
 		for i, n := range tg.Ahead {
 			if n < w.svc.Min || n > w.svc.Max {
@@ -190,7 +190,7 @@ func TestTargetIsBoundedAndProven(t *testing.T) {
 		if tg.Replicas < tg.Current {
 			for _, p := range tg.Parts {
 				if !p.Replicas.OK || p.Replicas.Value > tg.Replicas {
-					rt.Fatalf("%d -> %d against %+v: %s", tg.Current, tg.Replicas, p, tg.Reason)
+					rt.Fatalf("%d -> %d against %+v: %s", tg.Current, tg.Replicas, p, tg.Why())
 				}
 			}
 			if remembered := w.o.History[9].Replicas; tg.Replicas < min(remembered, tg.Current) {
@@ -198,10 +198,10 @@ func TestTargetIsBoundedAndProven(t *testing.T) {
 			}
 		}
 		if tg.Replicas > tg.Current && tg.Replicas > tg.Wanted {
-			rt.Fatalf("more than any part wanted: %s", tg.Reason)
+			rt.Fatalf("more than any part wanted: %s", tg.Why())
 		}
 		if w.within.Quota > 0 && tg.Replicas > max(w.within.Quota, tg.Current, w.svc.Min) {
-			rt.Fatalf("%d above the quota of %d: %s", tg.Replicas, w.within.Quota, tg.Reason)
+			rt.Fatalf("%d above the quota of %d: %s", tg.Replicas, w.within.Quota, tg.Why())
 		}
 	})
 }
@@ -233,7 +233,7 @@ func TestMonotoneInLoad(t *testing.T) {
 		}
 		more := w.size()
 		if more.Replicas < less.Replicas || more.Wanted < less.Wanted || more.Floor < less.Floor {
-			rt.Fatalf("load × %.3f: %d instead of %d\n%s\n%s", factor, more.Replicas, less.Replicas, more.Reason, less.Reason)
+			rt.Fatalf("load × %.3f: %d instead of %d\n%s\n%s", factor, more.Replicas, less.Replicas, more.Why(), less.Why())
 		}
 		for i := range more.Ahead {
 			if more.Ahead[i] < less.Ahead[i] {

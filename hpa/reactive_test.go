@@ -126,13 +126,13 @@ func TestFewMissingPodsAreTakenAtTheirWorst(t *testing.T) {
 	tg := w.size()
 	// 159 pods at 300 and one at its full 1000 are 30 % of 160 requests after truncation: half of the target, so half the pods.
 	if tg.Replicas != 80 || !tg.DataFresh {
-		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Why())
 	}
 	for i := range 17 { // more than one in ten
 		delete(w.live.CPU, w.svc.Pods[i].Name)
 	}
 	if tg := w.size(); tg.Replicas != 160 || tg.Held != HeldStale {
-		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 }
 
@@ -145,14 +145,14 @@ func TestPodsThatJustStartedAreNotMissed(t *testing.T) {
 	// Three pods at their full request next to eight at 300 of 1000: 49 % of 60 %, so nine of eleven by CPU, and no
 	// more than the eight.
 	if !tg.DataFresh || tg.Replicas != 8 || part(t, tg, "reactive:cpu").Replicas.Value != 8 {
-		t.Errorf("replicas %d fresh %v: %s", tg.Replicas, tg.DataFresh, tg.Reason)
+		t.Errorf("replicas %d fresh %v: %s", tg.Replicas, tg.DataFresh, tg.Why())
 	}
 	for i := range w.svc.Pods {
 		w.svc.Pods[i].Started.Value = noon.Add(-3 * time.Minute)
 		w.svc.Pods[i].ReadySince.Value = noon.Add(-2 * time.Minute)
 	}
 	if tg := w.size(); tg.DataFresh {
-		t.Errorf("three of eleven pods lack a sample that is due, and it is not missed: %s", tg.Reason)
+		t.Errorf("three of eleven pods lack a sample that is due, and it is not missed: %s", tg.Why())
 	}
 }
 
@@ -165,7 +165,7 @@ func TestMissingPodsDampScaleOutForATimeOnly(t *testing.T) {
 	}
 	// Six pods at 900 of 10 × 1000: 54 % of a target of 60 %, which turns the direction round.
 	if tg := w.size(); tg.Replicas != 10 || part(t, tg, "reactive:cpu").Replicas.Value != 10 {
-		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Why())
 	}
 	for i := range 4 {
 		w.live.CPU[w.svc.Pods[i].Name] = fleet.KnownAt[fleet.MilliCPU](900, noon.Add(-16*time.Minute))
@@ -173,7 +173,7 @@ func TestMissingPodsDampScaleOutForATimeOnly(t *testing.T) {
 	// 90 / 60 × (6 + 4) = 15.
 	tg := w.size()
 	if tg.Replicas != 15 || tg.DataFresh {
-		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -184,7 +184,7 @@ func TestSamplesThatAged(t *testing.T) {
 		w.live.CPU[name] = fleet.KnownAt[fleet.MilliCPU](1200, noon.Add(-4*time.Minute))
 	}
 	if tg := w.size(); tg.Replicas != 20 || tg.DataFresh {
-		t.Errorf("replicas %d fresh %v, want the last good value to ask for 20: %s", tg.Replicas, tg.DataFresh, tg.Reason)
+		t.Errorf("replicas %d fresh %v, want the last good value to ask for 20: %s", tg.Replicas, tg.DataFresh, tg.Why())
 	}
 }
 
@@ -237,7 +237,7 @@ func TestRollout(t *testing.T) {
 	} {
 		tg := c.build().size()
 		if n := part(t, tg, "reactive:cpu").Replicas; n.Value != c.want {
-			t.Errorf("%s: %d, want %d: %s", c.name, n.Value, c.want, tg.Reason)
+			t.Errorf("%s: %d, want %d: %s", c.name, n.Value, c.want, tg.Why())
 		}
 	}
 }
@@ -248,7 +248,8 @@ func TestCPUWithoutRequestsIsUnknown(t *testing.T) {
 	for i := range w.svc.Pods {
 		w.svc.Pods[i].Requests.CPU = 0
 	}
-	if p := part(t, w.size(), "reactive:cpu"); p.Replicas.OK || p.Detail != "pods without a CPU request: state one in their template" {
+	if p := part(t, w.size(), "reactive:cpu"); p.Replicas.OK ||
+		p.Why.Text() != "pods without a CPU request: state one in their template" {
 		t.Errorf("%+v", p)
 	}
 }

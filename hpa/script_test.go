@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/scripttest"
+	"github.com/springtide/springtide/reason"
 )
 
 // TestScripts runs testdata/*.txtar: a case changes a calm service of eight replicas, one change a line (see line), and the target
@@ -29,9 +30,9 @@ func curveText(tg Target) string {
 		fmt.Fprintf(&b, "\nlimited  %s", tg.Limited.Text())
 	}
 	if len(tg.Missing) > 0 {
-		fmt.Fprintf(&b, "\nmissing  %s", strings.Join(tg.Missing, ", "))
+		fmt.Fprintf(&b, "\nmissing  %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(tg.Missing), " ", ", "), "[]"))
 	}
-	fmt.Fprintf(&b, "\nreason   %s\n", tg.Reason)
+	fmt.Fprintf(&b, "\nreason   %s\n", tg.Why())
 	return b.String()
 }
 
@@ -95,7 +96,7 @@ func (w *world) line(f scripttest.Line) bool {
 	case "forget":
 		w.o.History = nil
 	case "quota": // quota N WHY...
-		w.within.Quota, w.within.QuotaWhy = int32(f.Int(1)), f.Rest(2)
+		w.within.Quota, w.within.QuotaWhy = int32(f.Int(1)), reason.Said(f.Rest(2))
 	case "pause": // pause All|In|Out
 		w.svc.Pause = fleet.Pause(f.Word(1))
 	case "blocked": // blocked WHY...

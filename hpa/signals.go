@@ -1,12 +1,12 @@
 package hpa
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -21,9 +21,9 @@ func (z *sizer) number(k fleet.Known[float64]) signal.State {
 }
 
 // miss notes that a signal which a scale-in needs is missing or stale.
-func (z *sizer) miss(name string) {
-	if !slices.Contains(z.missing, name) {
-		z.missing = append(z.missing, name)
+func (z *sizer) miss(kind MissingKind, name string) {
+	if m := (Missing{kind, name}); !slices.Contains(z.missing, m) {
+		z.missing = append(z.missing, m)
 	}
 }
 
@@ -76,21 +76,21 @@ func (z *sizer) cpuPart(m fleet.Metric) Part {
 	}
 	enough := z.pods.fresh(z.o.Defaults.MissingShare)
 	if !enough {
-		z.miss(m.Name)
+		z.miss(MissingMetric, m.Name)
 	}
 	due := len(z.pods.measured) + len(z.pods.missing) + len(z.pods.lost)
 	u, ok := cpuReplicas(z.pods, z.current, target, z.o.Defaults.Tolerance)
 	switch {
 	case ok && enough:
-		part.Detail = fmt.Sprintf("CPU at %d%% of the request in %d pods, target %d%%", u.percent, len(z.pods.measured), target)
+		part.Why = reason.Of(reason.CPUAt, u.percent, len(z.pods.measured), target)
 	case ok:
-		part.Detail = fmt.Sprintf("CPU at %d%% of the request, target %d%%, but fresh samples of too few of %d pods", u.percent, target, due)
+		part.Why = reason.Of(reason.CPUOfTooFew, u.percent, target, due)
 	case due == 0:
-		part.Detail = "no pod to measure CPU of"
+		part.Why = reason.Of(reason.NoPodMeasured)
 	case len(z.pods.measured) > 0:
-		part.Detail = "pods without a CPU request: state one in their template"
+		part.Why = reason.Of(reason.NoCPURequest)
 	default:
-		return z.yesterday(part, fmt.Sprintf("no CPU sample of %d pods", due))
+		return z.yesterday(part, reason.Of(reason.NoCPUSample, due))
 	}
 	if ok {
 		part.Replicas = fleet.KnownAt(u.replicas, z.now)
@@ -110,49 +110,50 @@ func (z *sizer) valuePart(m fleet.Metric) Part {
 	}
 	how := z.number(k)
 	if how != signal.Fresh {
-		z.miss(m.Name)
+		z.miss(MissingMetric, m.Name)
 	}
 	switch {
 	case !(m.Target > 0):
-		z.miss(m.Name)
-		part.Detail = "no target per replica: state a positive one"
+		z.miss(MissingMetric, m.Name)
+		part.Why = reason.Of(reason.NoMetricTarget)
 	case how == signal.Absent && m.Type == fleet.MetricRequests:
-		return z.yesterday(part, describeAbsent(k, z.now))
+		return z.yesterday(part, whyAbsent(k, z.now))
 	case how == signal.Absent:
-		part.Detail = describeAbsent(k, z.now)
+		part.Why = whyAbsent(k, z.now)
 	default:
 		part.Replicas = fleet.KnownAt(perReplica(k.Value, m.Target, z.current, z.o.Defaults.Tolerance), z.now)
-		part.Detail = fmt.Sprintf("%s in all, target %s a replica", number(k.Value), number(m.Target))
+		var age reason.Reason
 		if how == signal.Aged {
-			part.Detail += fmt.Sprintf(", the last good value of %s ago", ago(z.now.Sub(k.At)))
+			age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))
 		}
+		part.Why = reason.Of(reason.TotalOf, number(k.Value), number(m.Target), age)
 	}
 	return part
 }
 
-func describeAbsent(k fleet.Known[float64], now time.Time) string {
+func whyAbsent(k fleet.Known[float64], now time.Time) reason.Reason {
 	switch {
 	case !k.OK:
-		return "no value"
+		return reason.Of(reason.NoValue)
 	case !signal.Sound(k.Value):
-		return fmt.Sprintf("a wrong value (%v)", k.Value)
+		return reason.Of(reason.WrongValue, k.Value)
 	case k.At.After(now):
-		return "a value from the future"
+		return reason.Of(reason.FutureValue)
 	}
-	return fmt.Sprintf("no value for %s", ago(now.Sub(k.At)))
+	return reason.Of(reason.NoValueFor, ago(now.Sub(k.At)))
 }
 
 // yesterday stands in for a missing signal of load: what the portrait saw at this time a day ago. It may ask for more and never agrees to
 // less, since the signal stays noted as missing. Where the portrait does not know either, the part is unknown and the sizing holds.
-func (z *sizer) yesterday(part Part, why string) Part {
-	part.Detail = why
+func (z *sizer) yesterday(part Part, why reason.Reason) Part {
+	part.Why = why
 	load := z.p.Recent.At(z.now.Add(-24 * time.Hour))
 	n := z.replicasFor(load)
 	if !n.OK {
 		return part
 	}
 	part.Replicas = n
-	part.Detail = fmt.Sprintf("%s, so the same time yesterday stands in (%s)", why, z.amount(load))
+	part.Why = reason.Of(reason.AsYesterday, why, z.amount(load))
 	return part
 }
 
@@ -179,25 +180,25 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 	limit, k, d := z.svc.SLO.LatencyLimit(), z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
 	if how == signal.Absent && z.number(z.load) == signal.Fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {
-		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "too few requests for a latency"
+		part.Replicas, part.Why = fleet.KnownAt[int32](0, z.now), reason.Of(reason.FewRequests)
 		if z.load.Value == 0 {
-			part.Detail = "no requests, so no latency"
+			part.Why = reason.Of(reason.NoRequests)
 		}
 		return part, true
 	}
 	if z.unmeasured() {
-		part.Replicas, part.Detail = fleet.KnownAt[int32](0, z.now), "nothing measures it, so CPU sizes the service"
+		part.Replicas, part.Why = fleet.KnownAt[int32](0, z.now), reason.Of(reason.LatencyUnmeasured)
 		return part, true
 	}
 	if how != signal.Fresh {
-		z.miss("latency")
+		z.miss(MissingLatency, "")
 	}
 	if how == signal.Absent {
-		part.Detail = "no latency measured"
+		part.Why = reason.Of(reason.LatencyMissing)
 		return part, true
 	}
 	ratio := float64(k.Value) / float64(limit)
-	part.Detail = fmt.Sprintf("latency %s, limit %s", k.Value.Round(time.Millisecond), limit)
+	part.Why = reason.Of(reason.LatencyAt, k.Value.Round(time.Millisecond), limit)
 	var n int32
 	// Below its limit latency objects to nothing, however near: a service at rest may lie anywhere under its limit, and
 	// a histogram shows no more than the bucket. The load and the capacity of a replica say what fewer replicas do to

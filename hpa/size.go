@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -37,8 +38,9 @@ type sizer struct {
 
 	// current is spec.replicas; held is the number that Springtide itself writes: spec.replicas too, or the HPA's minReplicas.
 	current, held int32
-	// missing are the signals that a scale-in lacks, notes the clauses that the reason ends with.
-	missing, notes []string
+	// missing are the signals that a scale-in lacks, notes what held, cut or raised the size.
+	missing []Missing
+	notes   []reason.Reason
 }
 
 func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *Live, now time.Time, o Options) *sizer {
@@ -64,7 +66,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	if !svc.Desired.OK {
 		// The pods that exist are the best guess; nothing is changed on it.
 		z.current = int32(z.pods.alive)
-		z.miss("replicas")
+		z.miss(MissingReplicas, "")
 	}
 	z.held = z.current
 	if z.floorOnly() && svc.HPA != nil {
@@ -103,14 +105,15 @@ func (d *Demand) Median() *Demand {
 	z := *d.z
 	z.quantile, z.missing, z.notes = min(z.quantile, 0.5), nil, nil
 	if !z.svc.Desired.OK {
-		z.miss("replicas")
+		z.miss(MissingReplicas, "")
 	}
 	return z.ask()
 }
 
 // ask finds what is asked for now.
 func (z *sizer) ask() *Demand {
-	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.current, Floor: z.current, AheadStep: z.o.Defaults.AheadStep}}
+	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.current, Floor: z.current,
+		AheadStep: z.o.Defaults.AheadStep, SetsFloor: z.floorOnly()}}
 	tg := &d.target
 	if z.capacityKnown {
 		tg.CapacityPerReplica = z.capacity
@@ -126,7 +129,7 @@ func (z *sizer) ask() *Demand {
 	d.floors = append(d.floors, z.windowParts()...)
 	tg.Demand = z.chainLoad(d.floors)
 	if z.number(z.load) != signal.Fresh {
-		z.miss("load")
+		z.miss(MissingLoad, "")
 	}
 	d.reactive = z.reactive()
 	z.latencyPart(0) // for what it misses: what it asks for hangs on the bounds
@@ -138,7 +141,7 @@ func (z *sizer) ask() *Demand {
 	}
 	tg.Unconfirmed = z.live.Unconfirmed
 	for _, u := range z.live.Unconfirmed {
-		z.note("not believed: %s", u)
+		z.note(reason.NotBelieved, u)
 	}
 	return d
 }
@@ -147,10 +150,11 @@ func (z *sizer) ask() *Demand {
 // set and Wanted the demand with the reactive parts.
 func (d *Demand) Within(b Bounds) Target {
 	z, tg := *d.z, d.target
-	z.within = b
+	z.within, z.notes = b, slices.Clip(z.notes) // what one set of bounds adds is not another one's
 	tg.Parts = slices.Grow(slices.Clone(d.floors), len(d.reactive)+3)
 	if b.Link > 0 {
-		tg.Parts = append(tg.Parts, Part{Kind: PartLink, Name: z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now), Detail: b.LinkWhy})
+		tg.Parts = append(tg.Parts, Part{Kind: PartLink, Name: z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now),
+			Why: b.LinkWhy})
 	}
 	floors := max(most(tg.Parts), z.svc.Min, 0)
 	reactive := most(d.reactive)
@@ -159,10 +163,11 @@ func (d *Demand) Within(b Bounds) Target {
 		reactive = max(reactive, most([]Part{latency}))
 		tg.Parts = append(tg.Parts, latency)
 	}
-	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now), Detail: "the service's own bound"})
+	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now),
+		Why: reason.Of(reason.OwnMinimum)})
 	tg.Wanted = max(floors, reactive)
 	z.decide(&tg, floors, reactive)
-	tg.Reason = z.reason(&tg)
+	tg.Notes = z.notes
 	return tg
 }
 

@@ -24,7 +24,7 @@ func TestCalmKeeps(t *testing.T) {
 func TestScaleInWhenEveryPartAgrees(t *testing.T) {
 	tg := falling(8, 4).size()
 	if tg.Replicas != 4 || tg.Held != "" || tg.Decision.Replicas != 4 || tg.Decision.From != 8 {
-		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d held %q: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 }
 
@@ -144,7 +144,8 @@ func TestBusinessMetrics(t *testing.T) {
 		t.Errorf("a utilisation level judges CPU always: %+v, want ceil(8×50/45) = 9", p)
 	}
 	w.svc.Metrics[1].Target = 0
-	if tg := w.size(); part(t, tg, "reactive:queue").Replicas.OK || !slices.Contains(tg.Missing, "queue") {
+	if tg := w.size(); part(t, tg, "reactive:queue").Replicas.OK ||
+		!slices.Contains(tg.Missing, Missing{MissingMetric, "queue"}) {
 		t.Errorf("a metric without a target judged: %+v", tg.Parts)
 	}
 }
@@ -173,13 +174,13 @@ func TestLatency(t *testing.T) {
 	}
 	w := falling(8, 2)
 	w.live.Latency = fleet.Known[time.Duration]{}
-	if tg := w.size(); tg.Replicas != 8 || !slices.Contains(tg.Missing, "latency") {
-		t.Errorf("scaled in without a latency: %s", tg.Reason)
+	if tg := w.size(); tg.Replicas != 8 || !slices.Contains(tg.Missing, Missing{MissingLatency, ""}) {
+		t.Errorf("scaled in without a latency: %s", tg.Why())
 	}
 	w.load(0)
 	w.p.FastestFalls = portrait.Falls{1, 1, 1}
 	if tg := w.size(); tg.Replicas != 2 {
-		t.Errorf("no requests have no latency, yet it held: %s", tg.Reason)
+		t.Errorf("no requests have no latency, yet it held: %s", tg.Why())
 	}
 }
 
@@ -191,7 +192,7 @@ func TestFestivalFloor(t *testing.T) {
 	tg := w.size()
 	// 160/s × 2.5 / 25 = 16, two minutes before the festival begins: its start lies within the lead of three.
 	if tg.Replicas != 16 || part(t, tg, "festival").Replicas.Value != 16 {
-		t.Errorf("replicas %d, want 16: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want 16: %s", tg.Replicas, tg.Why())
 	}
 	if tg.Ahead[0] != 16 || tg.Ahead[23] != 16 || tg.Ahead[24] != 7 {
 		t.Errorf("ahead %v, want 16 until the plan ends at step 24", tg.Ahead[:27])
@@ -211,7 +212,7 @@ func TestFestivalFloor(t *testing.T) {
 		change(&f)
 		v.o.Festivals = []fleet.Festival{f}
 		if tg := v.size(); tg.Replicas != 8 {
-			t.Errorf("%s: replicas %d, want 8: %s", name, tg.Replicas, tg.Reason)
+			t.Errorf("%s: replicas %d, want 8: %s", name, tg.Replicas, tg.Why())
 		}
 	}
 }
@@ -221,46 +222,48 @@ func TestRateBoundsTheReactivePartsAlone(t *testing.T) {
 	w.cpu(10000) // 1000 % of the request: asks for 50
 	tg := w.size()
 	if tg.Replicas != 7 || tg.Limited != LimitedRate || tg.Wanted != 50 {
-		t.Errorf("replicas %d limited %q wanted %d, want the larger of 3×2 and 3+4: %s", tg.Replicas, tg.Limited, tg.Wanted, tg.Reason)
+		t.Errorf("replicas %d limited %q wanted %d, want the larger of 3×2 and 3+4: %s", tg.Replicas, tg.Limited, tg.Wanted,
+			tg.Why())
 	}
 	// Ten seconds ago there were 3: what was added since counts.
 	w = calm(7)
 	w.cpu(10000)
 	w.o.History = append(w.o.History, Decision{At: noon.Add(-10 * time.Second), Replicas: 50, From: 3})
 	if tg := w.size(); tg.Replicas != 7 || tg.Limited != LimitedRate {
-		t.Errorf("replicas %d, want no more than 7 within 15 s of 3: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want no more than 7 within 15 s of 3: %s", tg.Replicas, tg.Why())
 	}
 	// Fifteen seconds ago is outside of the window.
 	w.o.History[len(w.o.History)-1].At = noon.Add(-15 * time.Second)
 	if tg := w.size(); tg.Replicas != 14 {
-		t.Errorf("replicas %d, want 14: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want 14: %s", tg.Replicas, tg.Why())
 	}
 	w = calm(3)
 	w.tide(750)
 	if tg := w.size(); tg.Replicas != 30 || tg.Limited != "" {
-		t.Errorf("replicas %d limited %q, want the forecast's 30 at once: %s", tg.Replicas, tg.Limited, tg.Reason)
+		t.Errorf("replicas %d limited %q, want the forecast's 30 at once: %s", tg.Replicas, tg.Limited, tg.Why())
 	}
 }
 
 func TestQuotaCutsGrowthAlone(t *testing.T) {
 	w := calm(8)
 	w.tide(500)
-	w.within.Quota, w.within.QuotaWhy = 12, "tenant shop has 12 cores left"
+	w.within.Quota, w.within.QuotaWhy = 12, reason.Said("tenant shop has 12 cores left")
 	tg := w.size()
-	if tg.Replicas != 12 || tg.Limited != LimitedQuota || !strings.Contains(tg.Reason, "cut to 12 by quota (tenant shop has 12 cores left)") {
-		t.Errorf("replicas %d limited %q: %s", tg.Replicas, tg.Limited, tg.Reason)
+	if tg.Replicas != 12 || tg.Limited != LimitedQuota ||
+		!strings.Contains(tg.Why().Text(), "cut to 12 by quota (tenant shop has 12 cores left)") {
+		t.Errorf("replicas %d limited %q: %s", tg.Replicas, tg.Limited, tg.Why())
 	}
 	w.within.Quota = 5
 	if tg := w.size(); tg.Replicas != 8 || tg.Limited != LimitedQuota {
 		t.Errorf("replicas %d, want 8: a quota below what runs stops growth and takes nothing", tg.Replicas)
 	}
 	if tg := func() Target { v := falling(8, 4); v.within.Quota = 3; return v.size() }(); tg.Replicas != 4 || tg.Limited != "" {
-		t.Errorf("replicas %d, want a scale-in to go as far as it is proven and no further: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want a scale-in to go as far as it is proven and no further: %s", tg.Replicas, tg.Why())
 	}
 	w.svc.Desired.Value, w.svc.Min = 1, 3
 	w.within.Quota = 2
 	if tg := w.size(); tg.Replicas != 3 {
-		t.Errorf("replicas %d, want the minimum 3 over the quota: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the minimum 3 over the quota: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -274,11 +277,11 @@ func TestBounds(t *testing.T) {
 	w.svc.Max = 6
 	w.live = Live{}
 	if tg := w.size(); tg.Replicas != 6 || tg.Held != "" {
-		t.Errorf("replicas %d held %q, want 6: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d held %q, want 6: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 	w.watched(time.Minute)
 	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldJustStarted {
-		t.Errorf("replicas %d held %q, want 8: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d held %q, want 8: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 	w = calm(1)
 	w.svc.Desired.Value = 0
@@ -286,7 +289,7 @@ func TestBounds(t *testing.T) {
 	w.live = Live{}
 	w.t.Paths = nil
 	if tg := w.size(); tg.Replicas != 2 {
-		t.Errorf("replicas %d, want the minimum 2 even from zero and without any signal: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the minimum 2 even from zero and without any signal: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -316,7 +319,7 @@ func TestPausesAndBlocks(t *testing.T) {
 	} {
 		c.change(c.w)
 		if tg := c.w.size(); tg.Replicas != c.want || tg.Held != c.held {
-			t.Errorf("%s: replicas %d held %q, want %d %q: %s", c.name, tg.Replicas, tg.Held, c.want, c.held, tg.Reason)
+			t.Errorf("%s: replicas %d held %q, want %d %q: %s", c.name, tg.Replicas, tg.Held, c.want, c.held, tg.Why())
 		}
 	}
 }
@@ -326,20 +329,22 @@ func TestHPAFloor(t *testing.T) {
 	w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}
 	tg := w.size()
 	// The forecast's 7 is the floor to set. CPU keeps the 8 that the HPA runs, which is the HPA's matter.
-	if tg.Replicas != 7 || tg.Current != 8 || tg.Decision.From != 3 || !strings.HasPrefix(tg.Reason, "floor 3 -> 7: ") {
+	if tg.Replicas != 7 || tg.Current != 8 || tg.Decision.From != 3 ||
+		!strings.HasPrefix(tg.Why().Text(), "floor 3 -> 7: ") {
 		t.Errorf("%+v", tg)
 	}
 	w.tide(500)
-	if tg := w.size(); tg.Replicas != 10 || tg.Limited != LimitedMax || !strings.Contains(tg.Reason, "cut to the maxReplicas 10 of the HorizontalPodAutoscaler cart") {
-		t.Errorf("replicas %d: %s", tg.Replicas, tg.Reason)
+	if tg := w.size(); tg.Replicas != 10 || tg.Limited != LimitedMax ||
+		!strings.Contains(tg.Why().Text(), "cut to the maxReplicas 10 of the HorizontalPodAutoscaler cart") {
+		t.Errorf("replicas %d: %s", tg.Replicas, tg.Why())
 	}
 	w.svc.Pause = fleet.PauseAll
 	if tg := w.size(); tg.Replicas != 3 {
-		t.Errorf("replicas %d, want the floor as it is: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the floor as it is: %s", tg.Replicas, tg.Why())
 	}
 	w.svc.Pause, w.svc.HPA = fleet.PauseNone, nil
 	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldUnknown {
-		t.Errorf("replicas %d held %q without a HPA: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d held %q without a HPA: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 }
 
@@ -378,24 +383,25 @@ func TestAhead(t *testing.T) {
 func TestRoomCutsInsurance(t *testing.T) {
 	w := calm(8)
 	w.tide(500)
-	w.within.Room, w.within.RoomWhy = 12, "pool online is full"
-	if tg := w.size(); tg.Replicas != 12 || tg.Wanted != 20 || tg.Limited != LimitedRoom || !strings.Contains(tg.Reason, "cut to 12, as pool online is full") {
-		t.Errorf("replicas %d wanted %d limited %q: %s", tg.Replicas, tg.Wanted, tg.Limited, tg.Reason)
+	w.within.Room, w.within.RoomWhy = 12, reason.Said("pool online is full")
+	if tg := w.size(); tg.Replicas != 12 || tg.Wanted != 20 || tg.Limited != LimitedRoom ||
+		!strings.Contains(tg.Why().Text(), "cut to 12, as pool online is full") {
+		t.Errorf("replicas %d wanted %d limited %q: %s", tg.Replicas, tg.Wanted, tg.Limited, tg.Why())
 	}
 	v := falling(8, 7)
 	v.within.Room = 4
 	if tg := v.size(); tg.Replicas == 4 || tg.Held != "" && tg.Held != HeldStabilisation {
-		t.Errorf("replicas %d (held %q), want no more than the window has agreed to: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d (held %q), want no more than the window has agreed to: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 	v = falling(8, 7)
 	v.live.Load = fleet.Known[float64]{}
 	v.within.Room = 4
 	if tg := v.size(); tg.Replicas != 8 || tg.Held != HeldStale {
-		t.Errorf("replicas %d (held %q) without a signal, want 8: %s", tg.Replicas, tg.Held, tg.Reason)
+		t.Errorf("replicas %d (held %q) without a signal, want 8: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 	w.svc.Min = 15
 	if tg := w.size(); tg.Replicas != 15 {
-		t.Errorf("replicas %d, want the minimum 15 over the room: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the minimum 15 over the room: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -411,8 +417,8 @@ func TestMedian(t *testing.T) {
 	if median.Wanted >= own.Wanted || len(median.Ahead) != 0 || len(own.Ahead) == 0 {
 		t.Errorf("%d replicas at the median, %d of its own", median.Wanted, own.Wanted)
 	}
-	if again := d.Within(Bounds{}); again.Reason != own.Reason || again.Replicas != own.Replicas {
-		t.Errorf("a demand changed by its median: %s, then %s", own.Reason, again.Reason)
+	if again := d.Within(Bounds{}); !again.Why().Equal(own.Why()) || again.Replicas != own.Replicas {
+		t.Errorf("a demand changed by its median: %s, then %s", own.Why(), again.Why())
 	}
 	w.svc.Quantile = 0.4
 	d = Ask(&w.svc, w.p, w.t, w.live, w.now, w.o)
@@ -425,16 +431,19 @@ func TestMedian(t *testing.T) {
 func TestBoundsLeaveTheDemand(t *testing.T) {
 	w := calm(8)
 	w.latency(400 * time.Millisecond)
+	w.live.Unconfirmed = []reason.Reason{reason.Said("a"), reason.Said("b"), reason.Said("c")} // notes of every target
 	d := Ask(&w.svc, w.p, w.t, w.live, w.now, w.o)
-	bounds := []Bounds{{}, {Link: 30, LinkWhy: "shop/web demands 700"}, {Room: 9, RoomWhy: "pool online is full"}, {Quota: 9}, {Quota: 5, Drain: 5, QuotaWhy: "q"}, {Link: 30, Room: 12, Quota: 9}}
+	bounds := []Bounds{{}, {Link: 30, LinkWhy: reason.Said("shop/web demands 700")},
+		{Room: 9, RoomWhy: reason.Said("pool online is full")}, {Quota: 9},
+		{Quota: 5, Drain: 5, QuotaWhy: reason.Said("q")}, {Link: 30, Room: 12, Quota: 9}}
 	var first []Target
 	for _, b := range bounds {
 		first = append(first, d.Within(b))
 	}
 	for i, b := range bounds {
 		fresh := Ask(&w.svc, w.p, w.t, w.live, w.now, w.o).Within(b)
-		if !reflect.DeepEqual(d.Within(b), fresh) || !reflect.DeepEqual(first[i], fresh) {
-			t.Errorf("%+v: %s, then %s, made again %s", b, first[i].Reason, d.Within(b).Reason, fresh.Reason)
+		if again := d.Within(b); !reflect.DeepEqual(again, fresh) || !reflect.DeepEqual(first[i], fresh) {
+			t.Errorf("%+v: %s, then %s, made again %s", b, first[i].Why(), again.Why(), fresh.Why())
 		}
 	}
 }

@@ -24,8 +24,9 @@ func TestLostSkill(t *testing.T) {
 		tt.w.t.Trusted, tt.w.t.SkillLost = false, true
 		lost := tt.w.size()
 		p := part(t, lost, "forecast")
-		if want := part(t, sound, "forecast").Replicas; p.Replicas != want || !strings.HasSuffix(p.Detail, ", of a forecast whose skill is lost") {
-			t.Errorf("%s: the forecast asks for %v (%s), want %v as before", tt.name, p.Replicas, p.Detail, want)
+		if want := part(t, sound, "forecast").Replicas; p.Replicas != want ||
+			!strings.HasSuffix(p.Why.Text(), ", of a forecast whose skill is lost") {
+			t.Errorf("%s: the forecast asks for %v (%s), want %v as before", tt.name, p.Replicas, p.Why, want)
 		}
 		want := sound.Replicas
 		if tt.held != "" {
@@ -78,8 +79,10 @@ func TestSkillLostForLong(t *testing.T) {
 		if tg.LiveMost != most {
 			t.Errorf("%s: twice the load takes %d replicas, want %d", c.name, tg.LiveMost, most)
 		}
-		if tg.Replicas != c.want || tg.Held != c.held || tg.LiveAlone != c.alone || tg.DataFresh || !slices.Contains(tg.Missing, SignalForecast) {
-			t.Errorf("%s: %d replicas, held by %q, live alone %v, fresh %v; want %d, %q, %v: %s", c.name, tg.Replicas, tg.Held, tg.LiveAlone, tg.DataFresh, c.want, c.held, c.alone, tg.Reason)
+		if tg.Replicas != c.want || tg.Held != c.held || tg.LiveAlone != c.alone || tg.DataFresh ||
+			!slices.Contains(tg.Missing, Missing{MissingForecast, ""}) {
+			t.Errorf("%s: %d replicas, held by %q, live alone %v, fresh %v; want %d, %q, %v: %s", c.name, tg.Replicas, tg.Held,
+				tg.LiveAlone, tg.DataFresh, c.want, c.held, c.alone, tg.Why())
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (c *scaleIn) check(t *testing.T) {
 	w.ran(c.to, c.ran...)
 	for _, order := range []string{"oldest first", "newest first"} {
 		if got := w.size(); got.Replicas != c.want {
-			t.Errorf("%s, %s: %d replicas, want %d: %s", c.name, order, got.Replicas, c.want, got.Reason)
+			t.Errorf("%s, %s: %d replicas, want %d: %s", c.name, order, got.Replicas, c.want, got.Why())
 		}
 		slices.Reverse(w.o.History)
 	}
@@ -65,7 +65,7 @@ func TestTooFewRequestsForALatency(t *testing.T) {
 		w.load(c.load)
 		w.live.Latency = fleet.Known[time.Duration]{}
 		got := w.size()
-		if slices.Contains(got.Missing, "latency") != c.missing || got.DataFresh == c.missing {
+		if slices.Contains(got.Missing, Missing{MissingLatency, ""}) != c.missing || got.DataFresh == c.missing {
 			t.Errorf("%v requests a second: missing %v, fresh %v", c.load, got.Missing, got.DataFresh)
 		}
 	}

@@ -1,6 +1,7 @@
 package hpa
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -24,8 +25,8 @@ type Live struct {
 	Latency fleet.Known[time.Duration]
 	// Signals are the totals of the service's own metrics, by the metric's name.
 	Signals map[string]fleet.Known[float64]
-	// Unconfirmed names what was measured and is not believed; see [Believe].
-	Unconfirmed []string
+	// Unconfirmed says what was measured and is not believed; see [Believe].
+	Unconfirmed []reason.Reason
 	// Window is what the rates in CPU and Load average over: four intervals of the source, at least a minute. How old a fresh sample may be, how
 	// far ahead replicas are asked for, and how far back a fall is looked for follow from it; 0 means a minute.
 	Window time.Duration
@@ -62,8 +63,31 @@ const (
 	LimitedDoubt = reason.UnconfirmedFall
 )
 
-// SignalForecast is the name under which Target.Missing lists a forecast that is not to be trusted. All other entries are live signals.
-const SignalForecast = "forecast"
+// MissingKind is what kind of signal a scale-in lacks.
+type MissingKind string
+
+// The kinds of signals that a scale-in needs. All but the forecast are live.
+const (
+	MissingForecast MissingKind = "forecast" // a tide to trust
+	MissingLoad     MissingKind = "load"     // the total in the portrait's signal
+	MissingLatency  MissingKind = "latency"  // of the service level
+	MissingReplicas MissingKind = "replicas" // spec.replicas of the target
+	MissingMetric   MissingKind = "metric"   // one of the service's metrics, by its name
+	MissingWindow   MissingKind = "window"   // a window that cannot be read, by its name
+)
+
+// Missing is a signal that is missing or too old for a scale-in, or a forecast that is not to be trusted.
+type Missing struct {
+	Kind MissingKind
+	// Name tells signals of one kind apart; empty where there is one at most.
+	Name string
+}
+
+// Live reports whether the signal is measured. A forecast is not.
+func (m Missing) Live() bool { return m.Kind != MissingForecast }
+
+// String is how it is shown: a metric or a window by its name.
+func (m Missing) String() string { return cmp.Or(m.Name, string(m.Kind)) }
 
 // PartKind is what a part of the sizing uses.
 type PartKind string
@@ -86,7 +110,8 @@ type Part struct {
 	Name string
 	// Replicas is unknown where the part could not judge: such a part can never agree to a scale-in.
 	Replicas fleet.Known[int32]
-	Detail   string
+	// Why is by which numbers it asks, or why it cannot judge.
+	Why reason.Reason
 }
 
 // String is how the part is shown: "forecast", "reactive:cpu".
@@ -122,15 +147,18 @@ type Target struct {
 	Held reason.Code
 	// Limited names the bound that cut the target; empty otherwise.
 	Limited reason.Code
-	// Reason is the whole story in one sentence.
-	Reason string
+	// SetsFloor says that the size is the floor of a HorizontalPodAutoscaler of the user's, which does the reactive part.
+	SetsFloor bool
+	// Notes say what held, cut or raised the size, in the order in which it was decided; see [Target.Why].
+	Notes []reason.Reason
 	// Decision is what is to be remembered of this sizing.
 	Decision Decision
 	// DataFresh is false while anything that a scale-in needs is missing or stale, a forecast to trust included; Missing names it.
 	DataFresh bool
-	Missing   []string
-	// Unconfirmed names what was measured and is not believed, since the ready replicas could not have served it and do not bear it out.
-	Unconfirmed []string
+	Missing   []Missing
+	// Unconfirmed says what was measured and is not believed, since the ready replicas could not have served it and do
+	// not bear it out.
+	Unconfirmed []reason.Reason
 	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
 	Unmeasured bool
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in uses live signals.
@@ -142,6 +170,6 @@ type Target struct {
 
 // LiveMissing names the live signals that are missing or stale. A forecast that is not trusted is none of them: no repair of the metrics would bring
 // it, and a young service is no reason to wake an operator.
-func (t *Target) LiveMissing() []string {
-	return slices.DeleteFunc(slices.Clone(t.Missing), func(s string) bool { return s == SignalForecast })
+func (t *Target) LiveMissing() []Missing {
+	return slices.DeleteFunc(slices.Clone(t.Missing), func(m Missing) bool { return !m.Live() })
 }

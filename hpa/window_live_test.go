@@ -59,6 +59,6 @@ func TestLatencyWithoutASource(t *testing.T) {
 		t.Errorf("%+v: want CPU to size it", got.Parts)
 	}
 	if got.Replicas >= 4 {
-		t.Errorf("%d replicas, %s: want a scale-in", got.Replicas, got.Reason)
+		t.Errorf("%d replicas, %s: want a scale-in", got.Replicas, got.Why())
 	}
 }

@@ -143,14 +143,15 @@ func TestOverlappingWindowsJoinByMaximum(t *testing.T) {
 	}
 	tg := w.size()
 	if tg.Replicas != 18 || len(tg.Missing) > 0 {
-		t.Errorf("replicas %d, want the larger of two open floors, 18: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the larger of two open floors, 18: %s", tg.Replicas, tg.Why())
 	}
 	if n := part(t, tg, "window:day").Replicas; n.Value != 12 {
 		t.Errorf("window:day asks for %v, want 12", n)
 	}
 	w.tide(2000) // wants 80 replicas
-	if tg := w.size(); tg.Replicas != 20 || tg.Limited != LimitedMax || !strings.Contains(tg.Reason, "cut to the maximum 20 of window lunch") {
-		t.Errorf("replicas %d limited %q, want the larger of two open ceilings, 20: %s", tg.Replicas, tg.Limited, tg.Reason)
+	if tg := w.size(); tg.Replicas != 20 || tg.Limited != LimitedMax ||
+		!strings.Contains(tg.Why().Text(), "cut to the maximum 20 of window lunch") {
+		t.Errorf("replicas %d limited %q, want the larger of two open ceilings, 20: %s", tg.Replicas, tg.Limited, tg.Why())
 	}
 }
 
@@ -161,11 +162,11 @@ func TestWindowCeilingNeverPressesBelowAFloor(t *testing.T) {
 		{Name: "lunch", Schedule: "30 11 * * *", Duration: 2 * time.Hour, Zone: time.UTC, Min: 18},
 	}
 	if tg := w.size(); tg.Replicas != 18 {
-		t.Errorf("replicas %d, want the floor 18 to win over the ceiling 4: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the floor 18 to win over the ceiling 4: %s", tg.Replicas, tg.Why())
 	}
 	w.svc.Max = 10
 	if tg := w.size(); tg.Replicas != 10 {
-		t.Errorf("replicas %d, want the service's own maximum 10 over any window: %s", tg.Replicas, tg.Reason)
+		t.Errorf("replicas %d, want the service's own maximum 10 over any window: %s", tg.Replicas, tg.Why())
 	}
 }
 
@@ -178,7 +179,7 @@ func TestUnreadableWindowAgreesToNothing(t *testing.T) {
 		w.svc.Windows = []fleet.Window{win}
 		tg := w.size()
 		if tg.Replicas != 8 || tg.DataFresh || part(t, tg, "window:w").Replicas.OK {
-			t.Errorf("%s: replicas %d, want 8 kept: %s", name, tg.Replicas, tg.Reason)
+			t.Errorf("%s: replicas %d, want 8 kept: %s", name, tg.Replicas, tg.Why())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // capRoom shares the room of online pools that are full. Most of what services ask for beyond their load is insurance;
@@ -49,7 +50,7 @@ func (m *scaler) capPool(l *ledger) {
 		}
 		m.sizing.bind(v.index, func(b *hpa.Bounds) {
 			b.Room = max(medians[k]+int32(part*float64(insurance)), 1)
-			b.RoomWhy = fmt.Sprintf("pool %s has room for %.0f%% of what its services ask for beyond the medians of their tides", l.pool.ID, 100*part)
+			b.RoomWhy = reason.Of(reason.RoomForPart, l.pool.ID, fmt.Sprintf("%.0f", 100*part))
 		})
 	}
 }

@@ -55,10 +55,11 @@ func TestFullPoolIsShared(t *testing.T) {
 			for i, want := range c.want {
 				tg := &p.Targets[i]
 				if tg.Replicas != want {
-					t.Errorf("%s: %d replicas, want %d: %s", tg.Service, tg.Replicas, want, tg.Reason)
+					t.Errorf("%s: %d replicas, want %d: %s", tg.Service, tg.Replicas, want, tg.Why())
 				}
-				if cut := tg.Replicas < tg.Wanted; cut && (tg.Limited != hpa.LimitedRoom || !strings.Contains(tg.Reason, c.why)) {
-					t.Errorf("%s was cut to %d of %d, limited by %q: %s", tg.Service, tg.Replicas, tg.Wanted, tg.Limited, tg.Reason)
+				if cut := tg.Replicas < tg.Wanted; cut &&
+					(tg.Limited != hpa.LimitedRoom || !strings.Contains(tg.Why().Text(), c.why)) {
+					t.Errorf("%s was cut to %d of %d, limited by %q: %s", tg.Service, tg.Replicas, tg.Wanted, tg.Limited, tg.Why())
 				}
 				if tg.Ahead[0] != []int32{18, 24, 12}[i] {
 					t.Errorf("%s: the day ahead begins with %d: lending must see all that is asked for", tg.Service, tg.Ahead[0])
@@ -85,7 +86,7 @@ func TestCapRoomLeavesTheLoad(t *testing.T) {
 		sum += p.Targets[i].Replicas
 	}
 	if sum < 18+24+12 {
-		t.Errorf("%d replicas of %d machines: %s", sum, len(w.s.Nodes), p.Targets[0].Reason)
+		t.Errorf("%d replicas of %d machines: %s", sum, len(w.s.Nodes), p.Targets[0].Why())
 	}
 }
 
@@ -111,7 +112,8 @@ func TestRoomMakesABottleneck(t *testing.T) {
 		w.s.Services[i].LinkGroup, w.s.Services[i].LinkRatio = "checkout", ratio
 	}
 	p := made(input())
-	if len(p.Links) != 1 || p.Links[0].Bottleneck != "shop/c" || !strings.Contains(p.Links[0].Why, "pool room leaves it 10 of the 12") {
+	if len(p.Links) != 1 || p.Links[0].Bottleneck != "shop/c" ||
+		!strings.Contains(p.Links[0].Why.Text(), "pool room leaves it 10 of the 12") {
 		t.Errorf("%+v", p.Links)
 	}
 }

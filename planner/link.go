@@ -25,7 +25,7 @@ type LinkView struct {
 	Raised []fleet.ServiceID
 	// Bottleneck is the member that is held back the most, empty while none is, and Why what holds it.
 	Bottleneck fleet.ServiceID
-	Why        string
+	Why        reason.Reason
 }
 
 // linkTolerance is by how much the chain must ask for more than a member itself does: ratios are medians, and on half of all days a little less
@@ -204,7 +204,7 @@ func (c *chain) raise(in *Input, z *sizing) (raised []fleet.ServiceID) {
 			continue
 		}
 		z.bind(i, func(b *hpa.Bounds) {
-			b.Link, b.LinkWhy = n, fmt.Sprintf("%s demands %s, of which %s comes here", targets[lead].Service, from, chainFigure(t, most*c.weights[k]))
+			b.Link, b.LinkWhy = n, reason.Of(reason.LinkAsks, targets[lead].Service, from, chainFigure(t, most*c.weights[k]))
 		})
 		raised = append(raised, svc.ID)
 	}
@@ -297,6 +297,6 @@ func (m *maker) bottlenecks() {
 		})
 		t := &targets[i]
 		views[v].Bottleneck = t.Service
-		views[v].Why = fmt.Sprintf("%s leaves it %d of the %d replicas that the chain asks of it", t.Limited.Text(), t.Replicas, t.Wanted)
+		views[v].Why = reason.Of(reason.HoldsChainBack, reason.Of(t.Limited), t.Replicas, t.Wanted)
 	}
 }

@@ -85,10 +85,11 @@ func TestLinkRaises(t *testing.T) {
 			plan := made(in)
 			for name, want := range c.want {
 				if got := targetOf(&plan, name); got.Replicas != want {
-					t.Errorf("%s: %d replicas, want %d: %s", name, got.Replicas, want, got.Reason)
+					t.Errorf("%s: %d replicas, want %d: %s", name, got.Replicas, want, got.Why())
 				}
 			}
-			if got := targetOf(&plan, "cart").Reason; !strings.Contains(got, c.why) || c.why == "" && strings.Contains(got, "link") {
+			if got := targetOf(&plan, "cart").Why(); !strings.Contains(got.Text(), c.why) || c.why == "" &&
+				strings.Contains(got.Text(), "link") {
 				t.Errorf("%s; want …%s…", got, c.why)
 			}
 		})
@@ -131,9 +132,9 @@ func TestLinkOfAYoungService(t *testing.T) {
 		reasons := ""
 		for name, want := range c.want {
 			got := targetOf(&plan, name)
-			reasons += got.Reason
+			reasons += got.Why().Text()
 			if got.Replicas != want {
-				t.Errorf("%s: %d replicas of %s, want %d: %s", c.name, got.Replicas, name, want, got.Reason)
+				t.Errorf("%s: %d replicas of %s, want %d: %s", c.name, got.Replicas, name, want, got.Why())
 			}
 		}
 		if !strings.Contains(reasons, c.why) || c.why == "" && strings.Contains(reasons, "link:") {
@@ -266,7 +267,8 @@ func TestBottleneck(t *testing.T) {
 		if len(plan.Links) != 1 {
 			t.Fatalf("%s: %+v", c.name, plan.Links)
 		}
-		if v := plan.Links[0]; v.Group != "shop/checkout" || v.Bottleneck != c.want || !strings.Contains(v.Why, c.why) {
+		if v := plan.Links[0]; v.Group != "shop/checkout" || v.Bottleneck != c.want ||
+			!strings.Contains(v.Why.Text(), c.why) {
 			t.Errorf("%s: %+v, want %s: %s", c.name, v, c.want, c.why)
 		}
 	}
@@ -340,7 +342,7 @@ func TestPropertyLinks(t *testing.T) {
 		for _, name := range names {
 			a, b := targetOf(&with, name), targetOf(&without, name)
 			if a.Replicas < b.Replicas || a.Replicas > max(top, b.Replicas) {
-				t.Fatalf("%s: %d replicas with the link and %d without: %s", name, a.Replicas, b.Replicas, a.Reason)
+				t.Fatalf("%s: %d replicas with the link and %d without: %s", name, a.Replicas, b.Replicas, a.Why())
 			}
 			if a.Demand != b.Demand {
 				t.Fatalf("%s: what others are to expect changed from %v to %v by the link", name, b.Demand, a.Demand)

@@ -208,7 +208,7 @@ func (l *ledger) tooBlind() reason.Reason {
 	for _, v := range l.services {
 		asks := v.svc.Request.CPU * fleet.MilliCPU(v.pods)
 		all += asks
-		if v.svc.TargetFound && slices.ContainsFunc(v.target.Missing, func(s string) bool { return s != hpa.SignalForecast }) {
+		if v.svc.TargetFound && slices.ContainsFunc(v.target.Missing, hpa.Missing.Live) {
 			blind += asks
 			if first == "" {
 				first = v.svc.ID

@@ -171,7 +171,7 @@ func TestEbbLendsMachines(t *testing.T) {
 	w := newWorld(20).service("web", 40, 0, 20, 56) // 40 pods for the load of about 11
 	plan := made(w.input())
 	if len(plan.Lowers) != 1 || plan.Lowers[0].To >= 40 {
-		t.Fatalf("the ebb must scale in: %+v\n%s", plan.Lowers, plan.Targets[0].Reason)
+		t.Fatalf("the ebb must scale in: %+v\n%s", plan.Lowers, plan.Targets[0].Why())
 	}
 	if got := len(plan.Lowers[0].Victims); got != int(plan.Lowers[0].From-plan.Lowers[0].To) {
 		t.Errorf("%d leavers are steered for %d that go", got, plan.Lowers[0].From-plan.Lowers[0].To)
@@ -226,7 +226,7 @@ func TestFloodBringsHome(t *testing.T) {
 	w.worker(5, 0)
 	plan := made(w.input())
 	if moves(plan, MoveRecall) == 0 {
-		t.Fatalf("32 pods fit the four machines at home and 38 are asked for: %+v\n%s", plan.Pools, plan.Targets[0].Reason)
+		t.Fatalf("32 pods fit the four machines at home and 38 are asked for: %+v\n%s", plan.Pools, plan.Targets[0].Why())
 	}
 	for _, m := range plan.Moves {
 		if m.Kind == MoveRecall && (m.After.Deadline.Sub(t0) < 2*time.Minute || m.After.Due.Before(m.After.Deadline)) {

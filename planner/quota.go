@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // tenants is what the fleet's facts say of its tenants, and how the services are bound by it.
@@ -266,7 +266,7 @@ func (t *tenants) bound(z *sizing, share *quota.Share) {
 	for k, i := range growing {
 		most := targets[i].Current + grants[k]
 		z.bind(i, func(b *hpa.Bounds) {
-			b.Quota, b.QuotaWhy = max(most, 1), fmt.Sprintf("quota %s leaves %s: %s", share.Tenant, share.Limit, share.Why)
+			b.Quota, b.QuotaWhy = max(most, 1), reason.Of(reason.QuotaLeaves, share.Tenant, share.Limit, share.Why)
 		})
 	}
 }
@@ -331,7 +331,7 @@ func (t *tenants) drain(z *sizing, share *quota.Share) {
 		t.owing[i] = true
 		z.bind(i, func(b *hpa.Bounds) {
 			b.Quota, b.Drain = max(most, 1), max(most, 1)
-			b.QuotaWhy = fmt.Sprintf("quota %s had to give back %s by %s", share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
+			b.QuotaWhy = reason.Of(reason.QuotaDue, share.Tenant, share.Due, share.DueBy.UTC().Format(time.RFC3339))
 		})
 	}
 }

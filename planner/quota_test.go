@@ -62,8 +62,9 @@ func TestQuotaBindsServices(t *testing.T) {
 				w.s.Services[0].Pods[i].Deleting, w.s.Pods[i].Deleting = true, true
 			}
 			plan := made(w.input())
-			if tg := plan.Targets[0]; tg.Replicas != c.want || !strings.Contains(tg.Reason, c.why) || c.why != "" && tg.Limited != hpa.LimitedQuota {
-				t.Errorf("%d replicas (limited by %q), want %d: %s", tg.Replicas, tg.Limited, c.want, tg.Reason)
+			if tg := plan.Targets[0]; tg.Replicas != c.want || !strings.Contains(tg.Why().Text(), c.why) || c.why != "" &&
+				tg.Limited != hpa.LimitedQuota {
+				t.Errorf("%d replicas (limited by %q), want %d: %s", tg.Replicas, tg.Limited, c.want, tg.Why())
 			}
 		})
 	}
@@ -118,7 +119,7 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 			t.Errorf("%s: owes %s, want %d cores", c.name, owed, c.owed)
 		}
 		if tg := targetOf(&plan, "web"); tg.Replicas != int32(c.placed+c.borrowers) {
-			t.Errorf("%s: %d replicas before any notice: %s", c.name, tg.Replicas, tg.Reason)
+			t.Errorf("%s: %d replicas before any notice: %s", c.name, tg.Replicas, tg.Why())
 		}
 		for i := range w.s.Tenants {
 			if x := &w.s.Tenants[i]; x.ID == "shop" && c.owed > 0 {
@@ -127,7 +128,7 @@ func TestWhoBorrowsGivesBackWhatFits(t *testing.T) {
 		}
 		plan = made(w.input())
 		if tg := targetOf(&plan, "web"); tg.Replicas != c.want {
-			t.Errorf("%s: %d replicas after the notice, want %d: %s", c.name, tg.Replicas, c.want, tg.Reason)
+			t.Errorf("%s: %d replicas after the notice, want %d: %s", c.name, tg.Replicas, c.want, tg.Why())
 		}
 	}
 }
@@ -189,7 +190,7 @@ func TestQuotaKeepsTheChainsDay(t *testing.T) {
 	}
 	w.tenant("shop", "shop", 240).BorrowingLimit = fleet.KnownAt(cpu(0), t0)
 	if tg := made(w.input()).Targets[0]; tg.Limited != hpa.LimitedQuota || tg.Ahead[100] < 34 {
-		t.Errorf("limited by %q, %d replicas in the day ahead, want the chain's: %s", tg.Limited, tg.Ahead[100], tg.Reason)
+		t.Errorf("limited by %q, %d replicas in the day ahead, want the chain's: %s", tg.Limited, tg.Ahead[100], tg.Why())
 	}
 }
 

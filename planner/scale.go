@@ -28,7 +28,7 @@ func (m *scaler) scales() {
 			continue
 		}
 		a := Scale{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.Actuation, From: from, To: to,
-			Version: svc.Version, Why: reason.Of(reason.Sized, t.Reason, reason.Reason{})}
+			Version: svc.Version, Why: reason.Of(reason.Sized, t.Why(), reason.Reason{})}
 		if svc.Actuation == fleet.ByHPAFloor {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
@@ -70,7 +70,7 @@ func (m *scaler) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) b
 	}
 	m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", a.From, a.To), reason.Of(reason.DisruptionBudget, by), a.Why)
 	a.To += refused
-	a.Why = reason.Of(reason.Sized, t.Reason, reason.Of(reason.EmptyingWaits, refused, by))
+	a.Why = reason.Of(reason.Sized, t.Why(), reason.Of(reason.EmptyingWaits, refused, by))
 	return a.To < a.From
 }
 

@@ -141,7 +141,7 @@ func TestLiveSignalsAlone(t *testing.T) {
 		in.Tides[id], in.Portraits[id] = tide, p
 		plan := made(in)
 		if got := len(plan.Lowers) == 1; got != c.goes {
-			t.Errorf("lost %v %v ago: scale-in %v, want %v: %s", c.lost, c.ago, got, c.goes, plan.Targets[0].Reason)
+			t.Errorf("lost %v %v ago: scale-in %v, want %v: %s", c.lost, c.ago, got, c.goes, plan.Targets[0].Why())
 		}
 		var stays fleet.MilliCPU = 6 * 64000
 		for i := range plan.Moves {

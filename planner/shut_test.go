@@ -53,7 +53,7 @@ func TestShutMachinesAreNoRoom(t *testing.T) {
 				t.Errorf("nothing is lent, and the note is %q", v.Note)
 			}
 			if tg := &p.Targets[0]; tg.Limited == hpa.LimitedRoom {
-				t.Errorf("the service is cut to %d, though its pods on shut machines go on: %s", tg.Replicas, tg.Reason)
+				t.Errorf("the service is cut to %d, though its pods on shut machines go on: %s", tg.Replicas, tg.Why())
 			}
 		})
 	}

@@ -70,6 +70,11 @@ func (r Reason) Text() string {
 		case lead == rest:
 			b.WriteString(strings.Join(parts, ", "))
 			parts, words = nil, after
+		case strings.HasSuffix(lead, rest):
+			for _, p := range parts {
+				b.WriteString(strings.TrimSuffix(lead, rest) + p)
+			}
+			parts, words = nil, after
 		default:
 			if parts[0] != "" {
 				b.WriteString(lead + parts[0])
@@ -80,13 +85,13 @@ func (r Reason) Text() string {
 	return b.String()
 }
 
-// rest stands in braces for all parts that are left, with commas between them.
+// rest ends the braces of all parts that are left: with commas between them, or each after what stands before the dots.
 const rest = "..."
 
 // count counts the arguments and parts that words hold, and says whether they take any number of parts more.
 func count(words string) (args, parts int, list bool) {
 	parts = strings.Count(words, "{")
-	if list = strings.Contains(words, "{"+rest+"}"); list {
+	if list = strings.Contains(words, rest+"}"); list {
 		parts--
 	}
 	return strings.Count(words, "%s"), parts, list

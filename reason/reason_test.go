@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 
 // onlyParts says that the words of a code are those of its parts: it is the class, and its part says what happened.
 func onlyParts(words string) bool {
-	return strings.HasPrefix(words, "{}") && strings.HasSuffix(words, "}")
+	return strings.HasPrefix(words, "{") && strings.HasSuffix(words, "}")
 }
 
 func TestText(t *testing.T) {
@@ -55,6 +55,8 @@ func TestText(t *testing.T) {
 		{Of(PoolGone, "web"), "PoolGone web"},
 		{Of(GangShort, Of(MembersRun, 1, 2, "a{}%s"), Of(MemberUnbound, "b")), "1 of 2 a{}%s run, its b waits for a machine"},
 		{Of(GangShort), ""},
+		{Of(SizeKept, 3, Said("a"), Reason{}, Said("b"), Said("c"), Said("d")), "3 kept: a; b; c; d"},
+		{Of(SizeKept, 3, Said("a"), Reason{}, Reason{}), "3 kept: a"},
 		{Said(""), ""},
 		{Said("as it was"), "as it was"},
 		{Of(Frozen), "Frozen"},

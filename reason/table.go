@@ -259,6 +259,96 @@ const (
 	LevelNotByLoad   Code = "LevelNotByLoad"
 )
 
+// Codes of a size: the story that hpa.Target.Why tells, and what held, cut or raised it.
+const (
+	SizeChanges    Code = "SizeChanges"
+	SizeKept       Code = "SizeKept"
+	FloorOf        Code = "FloorOf"
+	AsksFor        Code = "AsksFor"
+	OthersAsk      Code = "OthersAsk"
+	PartAsks       Code = "PartAsks"
+	PartAtEase     Code = "PartAtEase"
+	PartUnknown    Code = "PartUnknown"
+	SignalsMissing Code = "SignalsMissing"
+
+	NotBelieved          Code = "NotBelieved"
+	CPUBeyondMost        Code = "CPUBeyondMost"
+	LoadBeyondMost       Code = "LoadBeyondMost"
+	CutByRate            Code = "CutByRate"
+	CutByRoom            Code = "CutByRoom"
+	CutByQuota           Code = "CutByQuota"
+	DrainedByQuota       Code = "DrainedByQuota"
+	CutByMaximum         Code = "CutByMaximum"
+	RaisedToMinimum      Code = "RaisedToMinimum"
+	HeldByFall           Code = "HeldByFall"
+	HeldByForecast       Code = "HeldByForecast"
+	HeldBySignals        Code = "HeldBySignals"
+	HeldByRollout        Code = "HeldByRollout"
+	HeldByNewLeader      Code = "HeldByNewLeader"
+	HeldByStabilisation  Code = "HeldByStabilisation"
+	EasedByStabilisation Code = "EasedByStabilisation"
+	EasedByRate          Code = "EasedByRate"
+	LiveSignalsAlone     Code = "LiveSignalsAlone"
+	FallNotConfirmed     Code = "FallNotConfirmed"
+	FellBeyondHistory    Code = "FellBeyondHistory"
+	DecisionsKnown       Code = "DecisionsKnown"
+	WantedAgo            Code = "WantedAgo"
+	OwnMaximum           Code = "OwnMaximum"
+	WindowMaximum        Code = "WindowMaximum"
+	AutoscalerMaximum    Code = "AutoscalerMaximum"
+	NoChange             Code = "NoChange"
+	ServiceBlocked       Code = "ServiceBlocked"
+	TargetNotFound       Code = "TargetNotFound"
+	ReplicasNotRead      Code = "ReplicasNotRead"
+	ZeroByOther          Code = "ZeroByOther"
+	NoAutoscaler         Code = "NoAutoscaler"
+	ScaleInPaused        Code = "ScaleInPaused"
+	ScaleOutPaused       Code = "ScaleOutPaused"
+)
+
+// Codes within the words of the above: parts of a size, and what bounds it.
+const (
+	NoTide            Code = "NoTide"
+	CapacityUnknown   Code = "CapacityUnknown"
+	OtherUnits        Code = "OtherUnits"
+	TideWithin        Code = "TideWithin"
+	LiftedDay         Code = "LiftedDay"
+	SeenByKin         Code = "SeenByKin"
+	TideSkillLost     Code = "TideSkillLost"
+	TideOfFallBack    Code = "TideOfFallBack"
+	TideMadeAgo       Code = "TideMadeAgo"
+	NowcastOf         Code = "NowcastOf"
+	PlanFloor         Code = "PlanFloor"
+	PlanFactor        Code = "PlanFactor"
+	FloorIs           Code = "FloorIs"
+	WindowOpen        Code = "WindowOpen"
+	WindowNotRead     Code = "WindowNotRead"
+	CPUAt             Code = "CPUAt"
+	CPUOfTooFew       Code = "CPUOfTooFew"
+	NoPodMeasured     Code = "NoPodMeasured"
+	NoCPURequest      Code = "NoCPURequest"
+	NoCPUSample       Code = "NoCPUSample"
+	NoMetricTarget    Code = "NoMetricTarget"
+	TotalOf           Code = "TotalOf"
+	LastGoodValue     Code = "LastGoodValue"
+	NoValue           Code = "NoValue"
+	WrongValue        Code = "WrongValue"
+	FutureValue       Code = "FutureValue"
+	NoValueFor        Code = "NoValueFor"
+	AsYesterday       Code = "AsYesterday"
+	NoRequests        Code = "NoRequests"
+	FewRequests       Code = "FewRequests"
+	LatencyUnmeasured Code = "LatencyUnmeasured"
+	LatencyMissing    Code = "LatencyMissing"
+	LatencyAt         Code = "LatencyAt"
+	OwnMinimum        Code = "OwnMinimum"
+	LinkAsks          Code = "LinkAsks"
+	RoomForPart       Code = "RoomForPart"
+	QuotaLeaves       Code = "QuotaLeaves"
+	ReplicasLeft      Code = "ReplicasLeft"
+	HoldsChainBack    Code = "HoldsChainBack"
+)
+
 // group is a part of the table.
 type group struct {
 	title   string
@@ -268,7 +358,7 @@ type group struct {
 // entry is what the table has of a code.
 type entry struct {
 	// words are shown in its place, with %s for each argument and braces for each part: {; } is a part after a semicolon and a space, {...} all that
-	// are left, with commas between them.
+	// are left, with commas between them, and {; ...} all that are left, each after a semicolon and a space.
 	words string
 	// means says when it is given, for the reference.
 	means string
@@ -367,7 +457,7 @@ var groups = []group{
 		ShareDiffers: {"{}", "the loan and its entry in the NodeShare differ"},
 		LoanGone:     {"the NodeShare of machine %s has cells %s in loan %s, which is gone: {}", "the NodeShare names a loan that does not exist"},
 		StrayPods:    {"{}", "offline pods are on room that is at home"},
-		Sized:        {"%s{; }", "the service needs another number of replicas"},
+		Sized:        {"{}{; }", "the service needs another number of replicas"},
 		VictimStayed: {"pod %s was marked to go by the scale-in to %s replicas, and stays: another went in its place{, and }",
 			"a scale-in took another pod than the one that was marked"},
 		ScaleInUndone: {"pod %s was marked to go by a scale-in to %s replicas, and %s are asked for", "the scale-in that a pod was marked for is off"},
@@ -533,6 +623,109 @@ var groups = []group{
 		LevelNotByLoad: {"%s breaks at half of the load too, so more replicas do not help",
 			"the cause of the level is not load"},
 	}},
+	{"Of sizes", map[Code]entry{
+		SizeChanges:    {"%s -> %s{: }{; }{; }{; ...}", "the number of replicas, or the floor, is to change"},
+		SizeKept:       {"%s kept{: }{; }{; }{; ...}", "the number of replicas, or the floor, stays"},
+		FloorOf:        {"floor {}", "the floor of a HorizontalPodAutoscaler is sized"},
+		AsksFor:        {"%s asks for %s ({})", "the part of the sizing that asks for the most"},
+		OthersAsk:      {"{...}", "the other parts of the sizing"},
+		PartAsks:       {"%s %s", "another part, and what it asks for"},
+		PartAtEase:     {"%s at ease", "a metric that asks for no replicas"},
+		PartUnknown:    {"%s unknown ({})", "a part that cannot judge, and agrees to no scale-in"},
+		SignalsMissing: {"missing or stale: %s", "signals that a scale-in needs"},
+
+		NotBelieved: {"not believed: {}",
+			"a sample is more than the ready replicas could have served, and they do not bear it out"},
+		CPUBeyondMost: {"CPU of %s cores, where %s is all that limits and machines give its pods",
+			"a CPU that cannot be true"},
+		LoadBeyondMost: {"%s requests a second, far more than %s ready replicas ever carried, " +
+			"and neither CPU, latency nor a queue bears it out",
+			"a rate of requests that nothing else confirms"},
+		CutByRate:  {"cut to %s by the rate of scale-out", "the reactive parts ask for more than may be added now"},
+		CutByRoom:  {"cut to %s, as {}", "the pool is full"},
+		CutByQuota: {"cut to %s by quota ({})", "the tenant's quota leaves no more"},
+		DrainedByQuota: {"brought down to %s, as the deadline of the quota passed ({})",
+			"the tenant had to give back replicas"},
+		CutByMaximum:    {"cut to the {}", "an upper bound of the operator's"},
+		RaisedToMinimum: {"raised to the minimum %s", "the lower bound of the operator's"},
+		HeldByFall:      {"held, as {}", "a fall of the load that nothing confirms scales nothing in"},
+		HeldByForecast:  {"held, as the forecast is not to be trusted", "no scale-in without a forecast to trust"},
+		HeldBySignals:   {"held, as a scale-in needs every signal fresh", "no scale-in without every signal"},
+		HeldByRollout:   {"held while a rollout lasts", "no scale-in while pods of another revision serve"},
+		HeldByNewLeader: {"held until this controller has watched for %s",
+			"no scale-in by a leader of less than a window"},
+		HeldByStabilisation:  {"held by stabilisation: {}", "no scale-in below what was wanted within the window"},
+		EasedByStabilisation: {"eased by stabilisation: {}", "a scale-in as far as the window allows"},
+		EasedByRate:          {"eased to %s by the rate of scale-in", "a scale-in as far as its rate allows"},
+		LiveSignalsAlone: {"scale-in uses live signals alone at %s%%, as the forecast's skill is lost",
+			"the forecast's skill has been lost for long"},
+		FallNotConfirmed: {"the load fell faster than history since %s and no other source confirms it: check its metrics",
+			"a fall that the portrait holds"},
+		FellBeyondHistory: {"the load fell by %s%% within %s and history knows %s%%: a fault until shown otherwise",
+			"a fall of the live load"},
+		DecisionsKnown: {"decisions are known for %s of %s", "too little of the window is known"},
+		WantedAgo:      {"%s was wanted %s ago", "the largest size wanted within the window"},
+		OwnMaximum:     {"maximum %s", "the service's own upper bound"},
+		WindowMaximum:  {"maximum %s of window %s", "the upper bound of an open window"},
+		AutoscalerMaximum: {"maxReplicas %s of the HorizontalPodAutoscaler %s",
+			"the upper bound of the HorizontalPodAutoscaler"},
+		NoChange:        {"no change, as {}", "nothing may be changed of the size"},
+		ServiceBlocked:  {"the service is blocked: %s", "the service is not accepted"},
+		TargetNotFound:  {"the %s %s was not found", "the target does not exist"},
+		ReplicasNotRead: {"spec.replicas could not be read", "the size of the target is not known"},
+		ZeroByOther:     {"%s set the target to 0", "another writer set the target to 0"},
+		NoAutoscaler: {"there is no HorizontalPodAutoscaler to set the floor of",
+			"the HorizontalPodAutoscaler does not exist"},
+		ScaleInPaused:  {"scale-in is paused", "spec.pause holds scale-in"},
+		ScaleOutPaused: {"scale-out is paused", "spec.pause holds scale-out"},
+	}},
+	{"Of parts of a size", map[Code]entry{
+		NoTide: {"no tide", "there is no forecast"},
+		CapacityUnknown: {"%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric",
+			"a forecast of load that cannot be turned into replicas"},
+		OtherUnits:     {"a tide in %s and a portrait in %s", "what the load is counted in has changed"},
+		TideWithin:     {"%s at p%s within %s, %s a replica{, with }{, }", "the forecast within the lead"},
+		LiftedDay:      {"%s (× %s{, })", "a day of the calendar that lifts the forecast"},
+		SeenByKin:      {"as kin saw", "services that are alike saw the day earlier"},
+		TideSkillLost:  {"of a forecast whose skill is lost", "the forecast has been worse than it usually is"},
+		TideOfFallBack: {"by the fall-back %s", "the history is too short for the model"},
+		TideMadeAgo:    {"made %s ago", "the forecast is too old"},
+		NowcastOf: {"%s in the last minutes × %s, as the tide may grow within %s",
+			"the load carried forward by the forecast's growth"},
+		PlanFloor:     {"plan %s, floor %s", "an approved plan states replicas"},
+		PlanFactor:    {"plan %s, %s × the tide (%s){, }", "an approved plan lifts the forecast"},
+		FloorIs:       {"floor %s", "the replicas of a plan"},
+		WindowOpen:    {"open until %s %s", "a window is open"},
+		WindowNotRead: {"%s", "a window cannot be read"},
+		CPUAt:         {"CPU at %s%% of the request in %s pods, target %s%%", "the utilisation of CPU"},
+		CPUOfTooFew: {"CPU at %s%% of the request, target %s%%, but fresh samples of too few of %s pods",
+			"too few pods are measured"},
+		NoPodMeasured:  {"no pod to measure CPU of", "the service has no running pod"},
+		NoCPURequest:   {"pods without a CPU request: state one in their template", "a utilisation needs a request"},
+		NoCPUSample:    {"no CPU sample of %s pods", "no pod is measured"},
+		NoMetricTarget: {"no target per replica: state a positive one", "a metric without a target"},
+		TotalOf:        {"%s in all, target %s a replica{, }", "a metric that is divided by the replicas"},
+		LastGoodValue:  {"the last good value of %s ago", "a value that is too old to agree to a scale-in"},
+		NoValue:        {"no value", "the source has no value"},
+		WrongValue:     {"a wrong value (%s)", "the value is negative or no number"},
+		FutureValue:    {"a value from the future", "the clock of the source is ahead"},
+		NoValueFor:     {"no value for %s", "the last value is too old"},
+		AsYesterday: {"{}, so the same time yesterday stands in (%s)",
+			"a missing load is replaced by that of a day ago"},
+		NoRequests:        {"no requests, so no latency", "the service has no requests"},
+		FewRequests:       {"too few requests for a latency", "a latency of few requests is chance"},
+		LatencyUnmeasured: {"nothing measures it, so CPU sizes the service", "no pod exports a latency"},
+		LatencyMissing:    {"no latency measured", "the latency is missing or too old"},
+		LatencyAt:         {"latency %s, limit %s", "the latency and its limit"},
+		OwnMinimum:        {"the service's own bound", "replicas.min"},
+		LinkAsks:          {"%s demands %s, of which %s comes here", "what the call chain sends to the service"},
+		RoomForPart: {"pool %s has room for %s%% of what its services ask for beyond the medians of their tides",
+			"the pool does not hold all insurance"},
+		QuotaLeaves:  {"quota %s leaves %s: %s", "what the tenant may use"},
+		ReplicasLeft: {"%s replicas are left", "what the quota leaves, in replicas"},
+		HoldsChainBack: {"{} leaves it %s of the %s replicas that the chain asks of it",
+			"the member that holds its link group back"},
+	}},
 }
 
 var table = whole(groups)
@@ -542,7 +735,7 @@ func (c Code) Means() string { return table[c].means }
 
 // Words are the words of a code, with an ellipsis for each value; empty for one that the table does not have.
 func (c Code) Words() string {
-	return strings.ReplaceAll(holes.ReplaceAllString(table[c].words, "…"), "%%", "%")
+	return strings.ReplaceAll(holes.ReplaceAllString(table[c].words, "$1…"), "%%", "%")
 }
 
 // Takes is how many arguments and parts the words of a code take in all, and whether they take any number of parts more.
@@ -551,8 +744,8 @@ func (c Code) Takes() (n int, more bool) {
 	return args + parts, more
 }
 
-// holes are where arguments and parts stand in words.
-var holes = regexp.MustCompile(`%s|\{[^}]*\}`)
+// holes are where arguments and parts stand in words, each part with what leads to it.
+var holes = regexp.MustCompile(`%s|\{([^}]*?)(?:\.\.\.)?\}`)
 
 // Group is a part of the table: codes that say one kind of thing.
 type Group struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/reason"
 )
 
 // BenchmarkCycle is what one cycle of 2,000 services costs the embedded store: their decisions, and a record in which one service changed.
@@ -21,7 +22,9 @@ func BenchmarkCycle(b *testing.B) {
 	r.Plan.Targets = nil
 	for i := range 2000 {
 		id := fleet.ServiceID(fmt.Sprintf("ns%d/service-%d", i%50, i))
-		r.Plan.Targets = append(r.Plan.Targets, hpa.Target{Service: id, Replicas: 10, Reason: "the load of 1234 requests/s fits into 10 replicas", Ahead: make([]int32, 48)})
+		r.Plan.Targets = append(r.Plan.Targets,
+			hpa.Target{Service: id, Replicas: 10, Notes: []reason.Reason{reason.Of(reason.LiveSignalsAlone, 60)},
+				Ahead: make([]int32, 48)})
 		ds[id] = []hpa.Decision{{Replicas: 10, From: 10}}
 	}
 	i := 0

@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/pgtest"
+	"github.com/springtide/springtide/reason"
 )
 
 // TestPostgresDies: while PostgreSQL is dead appends fail, naming the store; when it is back, what was held arrives in order, and what was
@@ -233,7 +234,8 @@ func TestRecordsAreSmall(t *testing.T) {
 	j.init()
 	fleetOf := func(revision int) (out []hpa.Target) {
 		for i := range 2000 {
-			out = append(out, hpa.Target{Service: fleet.ServiceID(fmt.Sprintf("ns/s%d", i)), Replicas: 10, Reason: fmt.Sprint("reason of cycle ", revision), Ahead: make([]int32, 100)})
+			out = append(out, hpa.Target{Service: fleet.ServiceID(fmt.Sprintf("ns/s%d", i)), Replicas: 10,
+				Notes: []reason.Reason{reason.Said(fmt.Sprint("reason of cycle ", revision))}, Ahead: make([]int32, 100)})
 		}
 		return out
 	}

@@ -65,7 +65,8 @@ var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func cycle(revision int) *loop.Record {
 	at := epoch.Add(time.Duration(revision) * 15 * time.Second)
 	p := &planner.Plan{Revision: fleet.Revision(revision), At: at, LeaderEpoch: 7, Targets: []hpa.Target{{
-		Service: "shop/cart", Current: 31, Replicas: 31, Reason: fmt.Sprintf("load %d fits into 31 replicas", revision)}}}
+		Service: "shop/cart", Current: 31, Replicas: 31, Decision: hpa.Decision{From: 31},
+		Notes: []reason.Reason{reason.Of(reason.RaisedToMinimum, revision)}}}}
 	return &loop.Record{Revision: p.Revision, At: at, LeaderEpoch: 7, InputDigest: fmt.Sprint("digest ", revision), Plan: p,
 		Receipt: &loop.Receipt{Revision: p.Revision}, Took: map[string]time.Duration{"plan": time.Millisecond}}
 }
@@ -74,7 +75,8 @@ func cycle(revision int) *loop.Record {
 func busy(revision, from, to int) *loop.Record {
 	r := cycle(revision)
 	r.Plan.Targets[0].Current, r.Plan.Targets[0].Replicas = int32(from), int32(to)
-	r.Plan.Raises = []planner.Scale{{Service: "shop/cart", From: int32(from), To: int32(to), Why: reason.Of(reason.Sized, "the tide rises", reason.Reason{})}}
+	r.Plan.Raises = []planner.Scale{{Service: "shop/cart", From: int32(from), To: int32(to),
+		Why: reason.Of(reason.Sized, reason.Said("the tide rises"), reason.Reason{})}}
 	before := fleet.Loan{ID: "node-17", NodeName: "node-17", Phase: fleet.Lent}
 	after := before
 	after.Phase = fleet.Noticed
@@ -176,11 +178,11 @@ func testJournal(t *testing.T, w world) {
 		want       []Event
 	}{
 		{KindService, "shop/cart", []Event{
-			line(held, KindService, "shop/cart", "Size 31", "stale metrics", "load 5 fits into 31 replicas", ""),
-			line(cycle(3), KindService, "shop/cart", "Size 31", "", "load 3 fits into 31 replicas", ""),
+			line(held, KindService, "shop/cart", "Size 31", "stale metrics", "31 kept; raised to the minimum 5", ""),
+			line(cycle(3), KindService, "shop/cart", "Size 31", "", "31 kept; raised to the minimum 3", ""),
 			line(busy(2, 31, 40), KindService, "shop/cart", "Scale 31 -> 40", "Sized", "the tide rises; the replicas changed", "Stale"),
-			line(busy(2, 31, 40), KindService, "shop/cart", "Size 40", "", "load 2 fits into 31 replicas", ""),
-			line(cycle(1), KindService, "shop/cart", "Size 31", "", "load 1 fits into 31 replicas", ""),
+			line(busy(2, 31, 40), KindService, "shop/cart", "Size 40", "", "31 -> 40; raised to the minimum 2", ""),
+			line(cycle(1), KindService, "shop/cart", "Size 31", "", "31 kept; raised to the minimum 1", ""),
 		}},
 		{KindService, "shop/pay", []Event{line(observed, KindService, "shop/pay", "scale 9 -> 4", "mode Observe", "the ebb", OutcomeWithheld)}},
 		{KindLoan, "node-17", []Event{line(busy(2, 31, 40), KindLoan, "node-17", moved, "Flood", "4 sockets are needed by 18:00", "Done")}},

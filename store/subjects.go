@@ -49,7 +49,8 @@ func subjectsOf(r *loop.Record) []subject {
 		if why == "" {
 			why = t.Limited
 		}
-		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas), why.Text(), t.Reason, ""})
+		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas), why.Text(),
+			t.Why().Text(), ""})
 	}
 	for a := range p.Actions() {
 		x.action(a)

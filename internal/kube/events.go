@@ -208,7 +208,7 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 		if ref == nil || !c.reporter.news("held "+string(t.Service), held) {
 			continue
 		}
-		c.event(ref, e, t.Reason)
+		c.event(ref, e, t.Why().Text())
 	}
 	for i := range r.Plan.Withheld {
 		w := &r.Plan.Withheld[i]

@@ -31,6 +31,7 @@ import (
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/portrait/model"
+	"github.com/springtide/springtide/reason"
 )
 
 // app makes a Deployment of ready pods on a machine of its own, with an ElasticService on it.
@@ -480,7 +481,9 @@ func TestPlaneReport(t *testing.T) {
 		Tides:     map[fleet.ServiceID]forecast.Tide{svc: {Model: "blend", Note: long}},
 		Summaries: map[fleet.ServiceID]loop.Summary{svc: {From: time.Now().Add(-time.Hour), To: time.Now(), Verdict: long}}}
 	for i := range s.Services {
-		rep.Plan.Targets = append(rep.Plan.Targets, hpa.Target{Service: s.Services[i].ID, Replicas: 4, Limited: hpa.LimitedQuota, Reason: long, Missing: []string{long}})
+		rep.Plan.Targets = append(rep.Plan.Targets,
+			hpa.Target{Service: s.Services[i].ID, Replicas: 4, Limited: hpa.LimitedQuota,
+				Notes: []reason.Reason{reason.Said(long)}, Missing: []hpa.Missing{{Kind: hpa.MissingMetric, Name: long}}})
 	}
 	if err := p.Report(t.Context(), rep); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // The condition is there while a fall is in doubt, says what follows, and goes when the fall was judged.
@@ -42,14 +43,14 @@ func TestReportAnUnconfirmedRise(t *testing.T) {
 	r := newReported(t, shop()...)
 	for i, c := range []struct {
 		hold    portrait.Doubt
-		sources []string
+		sources []reason.Reason
 		reason  string
 	}{
 		{portrait.Doubt{}, nil, ""},
 		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100}, nil, ""},
 		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, nil, "NotLearned"},
-		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, []string{"CPU"}, "NotBelieved"},
-		{portrait.Doubt{}, []string{"CPU"}, "NotBelieved"},
+		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
+		{portrait.Doubt{}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
 		{portrait.Doubt{}, nil, ""},
 	} {
 		r.cycle(t, func(rep *loop.Report) {

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 )
 
 // A service shows how it follows its group, and is named while it holds the group back: once.
@@ -50,7 +51,8 @@ func TestReportLink(t *testing.T) {
 		}
 	}
 	held := func(rep *loop.Report) {
-		rep.Plan.Links = []planner.LinkView{{Group: "shop/checkout", Bottleneck: id, Why: "max replicas leaves it 3 of 9"}}
+		rep.Plan.Links = []planner.LinkView{{Group: "shop/checkout", Bottleneck: id,
+			Why: reason.Of(reason.HoldsChainBack, reason.Of(reason.MaxReplicas), 3, 9)}}
 	}
 	_, events := r.cycle(t, held)
 	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning ChainBottleneck link group shop/checkout can do no more than this service: max replicas") {

@@ -187,7 +187,7 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 		s.Reason = v1alpha1.Clip("refused: "+v.svc.Blocked.Message, v1alpha1.MaxReasonLength)
 	} else if t := v.target; t != nil {
 		s.DesiredReplicas, s.FloorReplicas = t.Replicas, t.Floor
-		s.Reason = v1alpha1.Clip(t.Reason, v1alpha1.MaxReasonLength)
+		s.Reason = v1alpha1.Clip(t.Why().Text(), v1alpha1.MaxReasonLength)
 	}
 	s.LastScaleTime = v.w.scaledAt(v.svc.ID, v.scaled.Outcome == loop.Done, o.Status.LastScaleTime)
 	if v.scaled.Outcome == loop.Done {
@@ -314,8 +314,17 @@ func (v *serviceView) active(c *conditions) {
 	case v.target.LiveAlone:
 		c.set(catalog.ServiceActiveLiveSignals)
 	default:
-		c.set(catalog.ServiceActiveSignalsMissing, phrase(v.target.Missing))
+		c.set(catalog.ServiceActiveSignalsMissing, missing(v.target.Missing))
 	}
+}
+
+// missing names signals that are missing or too old.
+func missing(list []hpa.Missing) string {
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = m.String()
+	}
+	return phrase(names)
 }
 
 func (v *serviceView) limited(c *conditions) {
@@ -390,12 +399,12 @@ func (v *serviceView) fresh(c *conditions) {
 	case v.target == nil:
 		c.set(catalog.ServiceDataNotSized)
 	case len(v.target.LiveMissing()) > 0:
-		missing := phrase(v.target.LiveMissing())
+		lacks := missing(v.target.LiveMissing())
 		if problem := v.r.QueryProblems[v.svc.ID]; problem.Cause != "" {
-			c.set(catalog.ServiceDataCause(string(problem.Cause)), missing, problem.Message)
+			c.set(catalog.ServiceDataCause(string(problem.Cause)), lacks, problem.Message)
 			return
 		}
-		c.set(catalog.ServiceDataSignalsMissing, missing)
+		c.set(catalog.ServiceDataSignalsMissing, lacks)
 	default:
 		c.set(catalog.ServiceDataFresh)
 	}

@@ -69,6 +69,14 @@ func (d declared) Event(on runtime.Object, kind, reason, message string) {
 	d.FakeRecorder.Event(on, kind, reason, message)
 }
 
+var forecastMissing, latencyMissing = hpa.Missing{Kind: hpa.MissingForecast}, hpa.Missing{Kind: hpa.MissingLatency}
+
+// metric is a metric that is missing.
+func metric(name string) hpa.Missing { return hpa.Missing{Kind: hpa.MissingMetric, Name: name} }
+
+// note is what a target says of how it was decided.
+func note(text string) []reason.Reason { return []reason.Reason{reason.Said(text)} }
+
 // cycle reports one cycle and returns the writes and events that it caused.
 func (r *reported) cycle(t *testing.T, change func(*loop.Report)) (written, events []string) {
 	t.Helper()
@@ -77,7 +85,7 @@ func (r *reported) cycle(t *testing.T, change func(*loop.Report)) (written, even
 		Tides: map[fleet.ServiceID]forecast.Tide{}, Summaries: map[fleet.ServiceID]loop.Summary{}}
 	for i := range s.Services {
 		rep.Plan.Targets = append(rep.Plan.Targets, hpa.Target{Service: s.Services[i].ID, Current: 3, Replicas: 3, Wanted: 3, Floor: 2,
-			CapacityPerReplica: 10, DataFresh: true, Reason: "3 replicas carry it"})
+			CapacityPerReplica: 10, DataFresh: true, Decision: hpa.Decision{From: 3}, Notes: note("3 replicas carry it")})
 	}
 	if change != nil {
 		change(rep)
@@ -111,19 +119,22 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	expectWrites("the first report", all, nil)
 	expectWrites("nothing new", nil, nil)
 	jitter := func(rep *loop.Report) {
-		rep.Plan.Targets[0].Reason, rep.Plan.Targets[0].Floor = "3 replicas carry it at 61 %", 5
+		rep.Plan.Targets[0].Notes, rep.Plan.Targets[0].Floor = note("3 replicas carry it at 61 %"), 5
 	}
 	expectWrites("numbers that change all the time", nil, jitter)
 	service := []string{"update elasticservices/status cart"}
 	expectWrites("another target", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
 	expectWrites("signals are gone", service, func(rep *loop.Report) {
-		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu"}
+		tg := &rep.Plan.Targets[0]
+		tg.Replicas, tg.DataFresh, tg.Missing = 5, false, []hpa.Missing{metric("cpu")}
 	})
 	expectWrites("another signal is gone as well", service, func(rep *loop.Report) {
-		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu", "latency"}
+		tg := &rep.Plan.Targets[0]
+		tg.Replicas, tg.DataFresh, tg.Missing = 5, false, []hpa.Missing{metric("cpu"), latencyMissing}
 	})
 	expectWrites("nothing new of them", nil, func(rep *loop.Report) {
-		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = 5, false, []string{"cpu", "latency"}
+		tg := &rep.Plan.Targets[0]
+		tg.Replicas, tg.DataFresh, tg.Missing = 5, false, []hpa.Missing{metric("cpu"), latencyMissing}
 	})
 	expectWrites("they are back", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
 	expectWrites("none is ready any more", service, func(rep *loop.Report) {
@@ -134,7 +145,7 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	})
 	expectWrites("they are ready again", service, func(rep *loop.Report) { rep.Plan.Targets[0].Replicas = 5 })
 	expectWrites("a process that just started", nil, func(rep *loop.Report) {
-		rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = false, []string{"cpu"}
+		rep.Plan.Targets[0].DataFresh, rep.Plan.Targets[0].Missing = false, []hpa.Missing{metric("cpu")}
 		rep.HistoryErr = fmt.Errorf("prometheus http://p: %w", loop.ErrNotRead)
 	})
 	expectWrites("the store is down", all[:2], func(rep *loop.Report) {
@@ -148,7 +159,7 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	r.clock.now = t0.Add(20 * time.Minute)
 	expectWrites("ten minutes later no reader would see a difference", nil, func(rep *loop.Report) {
 		jitter(rep)
-		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Reason = 5, "3 replicas carry it at 62 %"
+		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Notes = 5, note("3 replicas carry it at 62 %")
 	})
 	if s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 5 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
 		t.Errorf("status = %+v", s.Status)
@@ -177,7 +188,8 @@ func TestReportService(t *testing.T) {
 	r := newReported(t, shop()...)
 	peak := t0.Add(2 * time.Hour)
 	_, events := r.cycle(t, func(rep *loop.Report) {
-		rep.Plan.Targets[0] = hpa.Target{Service: "shop/cart", Current: 3, Replicas: 5, Wanted: 70, Limited: hpa.LimitedMax, CapacityPerReplica: 10, DataFresh: true, Reason: "the tide rises"}
+		rep.Plan.Targets[0] = hpa.Target{Service: "shop/cart", Current: 3, Replicas: 5, Wanted: 70, Limited: hpa.LimitedMax,
+			CapacityPerReplica: 10, DataFresh: true, Decision: hpa.Decision{From: 3}, Notes: note("the tide rises")}
 		rep.Plan.Raises = []planner.Scale{{Service: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, Kind: "Deployment", From: 3, To: 5, Why: reason.Said("the tide rises")}}
 		rep.Receipt.Results = []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Done}}
 		rep.Portraits["shop/cart"] = portrait.Portrait{Signal: portrait.Requests, StartUp: [3]time.Duration{20 * time.Second, 45 * time.Second, time.Minute},
@@ -189,7 +201,7 @@ func TestReportService(t *testing.T) {
 			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
 	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
-	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "the tide rises" || timeOf(s.LastScaleTime) != t0 {
+	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || timeOf(s.LastScaleTime) != t0 {
 		t.Errorf("status = %+v", s)
 	}
 	if p := s.Portrait; p.QualityPercent != 80 || p.StartupSeconds != 45 || p.Signal != "requests" || p.Gaps != 4 {
@@ -265,20 +277,21 @@ func TestReportServiceConditions(t *testing.T) {
 			r.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, By: reason.Of(reason.StaleMetrics)}}
 		}, "AbleToScale", "True/Held", "stale metrics"},
 		{"signals missing", func(r *loop.Report) {
-			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"cpu", "rps"}
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []hpa.Missing{metric("cpu"), metric("rps")}
 		}, "ScalingActive", "False/SignalsMissing", "cpu, rps"},
 		{"no foresight, live signals", func(r *loop.Report) {
-			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].LiveAlone, r.Plan.Targets[0].Missing = false, true, []string{hpa.SignalForecast}
+			tg := &r.Plan.Targets[0]
+			tg.DataFresh, tg.LiveAlone, tg.Missing = false, true, []hpa.Missing{forecastMissing}
 		}, "ScalingActive", "True/LiveSignals", "decide alone"},
 		{"a query without a value", func(r *loop.Report) {
-			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{"queue"}
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []hpa.Missing{metric("queue")}
 			r.QueryProblems = map[fleet.ServiceID]loop.DataProblem{"shop/cart": {Cause: loop.CauseSeveralValues, Message: "metric queue: more than one value: aggregate it, as in sum(...)"}}
 		}, "DataFresh", "False/SeveralValues", "queue; metric queue: more than one value: aggregate it"},
 		{"a query without a value, no forecast to trust", func(r *loop.Report) {
-			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{hpa.SignalForecast, "queue"}
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []hpa.Missing{forecastMissing, metric("queue")}
 		}, "DataFresh", "False/SignalsMissing", "missing or too old: queue"},
 		{"no forecast to trust", func(r *loop.Report) {
-			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []string{hpa.SignalForecast}
+			r.Plan.Targets[0].DataFresh, r.Plan.Targets[0].Missing = false, []hpa.Missing{forecastMissing}
 		}, "DataFresh", "True/Fresh", "every live signal"},
 		{"history down", func(r *loop.Report) { r.HistoryErr = errors.New("connection refused") }, "DataFresh", "False/SourceDown", "the controller's log says why"},
 		{"latency is measured", func(r *loop.Report) {
@@ -593,13 +606,13 @@ func TestReportBorrowed(t *testing.T) {
 func TestReportSaysTroublesOnce(t *testing.T) {
 	r := newReported(t, shop()...)
 	fall := func(rep *loop.Report) {
-		rep.Plan.Targets[0].Held, rep.Plan.Targets[0].Reason = hpa.HeldFall, "the load fell by 80 %"
+		rep.Plan.Targets[0].Held, rep.Plan.Targets[0].Notes = hpa.HeldFall, note("the load fell by 80 %")
 	}
 	_, first := r.cycle(t, fall)
 	_, second := r.cycle(t, fall)
 	_, _ = r.cycle(t, nil)
 	_, again := r.cycle(t, fall)
-	want := []string{"Warning FallFasterThanHistory the load fell by 80 %"}
+	want := []string{"Warning FallFasterThanHistory 3 kept; the load fell by 80 %"}
 	if diff := cmp.Diff([][]string{want, nil, want}, [][]string{first, second, again}); diff != "" {
 		t.Errorf("a standing trouble is told once, and again when it came back (-want +got):\n%s", diff)
 	}

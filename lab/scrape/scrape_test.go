@@ -133,7 +133,7 @@ func (w *town) stale() []string {
 		p := portrait.Portrait{Service: s.ID, Signal: l.LoadSignal}
 		tg := hpa.Ask(s, p, forecast.Tide{}, l, w.now, hpa.Options{}).Within(hpa.Bounds{})
 		if missing := tg.LiveMissing(); len(missing) > 0 {
-			out = append(out, fmt.Sprintf("%s %s lacks %v: %s", w.now.Format(time.TimeOnly), s.ID, missing, tg.Reason))
+			out = append(out, fmt.Sprintf("%s %s lacks %v: %s", w.now.Format(time.TimeOnly), s.ID, missing, tg.Why()))
 		}
 	}
 	return out

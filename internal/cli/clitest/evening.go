@@ -36,7 +36,8 @@ func Evening(t *testing.T) (*fleet.Snapshot, string) {
 		t.Fatal(err)
 	}
 	record := &loop.Record{Revision: 12, At: now, LeaderEpoch: 7, Plan: &planner.Plan{Revision: 12, At: now,
-		Raises: []planner.Scale{{Service: "shop/cart", From: 31, To: 42, Why: reason.Of(reason.Sized, "peak at 12:30", reason.Reason{})}}},
+		Raises: []planner.Scale{{Service: "shop/cart", From: 31, To: 42,
+			Why: reason.Of(reason.Sized, reason.Said("peak at 12:30"), reason.Reason{})}}},
 		Receipt: &loop.Receipt{Revision: 12, Results: []loop.Result{{Action: "Scale", Subject: "shop/cart", Outcome: loop.Done}}}}
 	if err := s.Append(ctx, record); err != nil {
 		t.Fatal(err)
