@@ -1,15 +1,15 @@
 package hpa
 
 import (
-	"cmp"
+	"slices"
 	"time"
 
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
-// decide brings what is wanted through rate, room, proof, stabilisation, quota, bounds and pauses, in this order: each later one is a stronger
+// decide brings what is wanted through rate, room, proof, stabilisation, quota and bounds, in this order: each later
+// one is a stronger
 // word than the ones before it.
 func (z *sizer) decide(tg *Target, floors, reactive int32) {
 	want := floors
@@ -31,7 +31,7 @@ func (z *sizer) decide(tg *Target, floors, reactive int32) {
 		next, remember = z.shrink(tg, want)
 	}
 	tg.Decision = Decision{At: z.now, Replicas: remember, From: z.held}
-	tg.Replicas = z.permit(tg, z.bound(tg, next))
+	tg.Replicas = z.bound(tg, next)
 }
 
 // shrink judges a scale-in: it needs every signal fresh, a tide to trust, a controller that has watched, and agreement
@@ -197,37 +197,10 @@ func (z *sizer) cut(tg *Target, next int32) int32 {
 	return next
 }
 
-// permit applies what forbids change altogether.
-func (z *sizer) permit(tg *Target, next int32) int32 {
-	keep := func(held, code reason.Code, args ...any) int32 {
-		tg.Held = held
-		z.note(code, args...)
-		return z.held
-	}
-	no := func(held, code reason.Code, args ...any) int32 {
-		return keep(held, reason.NoChange, reason.Of(code, args...))
-	}
-	switch {
-	case z.svc.Blocked.Any():
-		return no(HeldBlocked, reason.ServiceBlocked, z.svc.Blocked)
-	case !z.svc.TargetFound:
-		return no(HeldUnknown, reason.TargetNotFound, cmp.Or(z.svc.TargetKind, "target"), z.svc.Target)
-	case !z.svc.Desired.OK:
-		return no(HeldUnknown, reason.ReplicasNotRead)
-	case z.svc.SetToZero != "":
-		return no(HeldZero, reason.ZeroByOther, z.svc.SetToZero)
-	case z.floorOnly() && z.svc.HPA == nil:
-		return no(HeldUnknown, reason.NoAutoscaler)
-	case next == z.held:
-		return next
-	case z.svc.Pause == fleet.PauseAll:
-		return keep(HeldPaused, reason.Paused)
-	case z.svc.Pause == fleet.PauseIn && next < z.held:
-		return keep(HeldPaused, reason.ScaleInPaused)
-	case z.svc.Pause == fleet.PauseOut && next > z.held:
-		return keep(HeldPaused, reason.ScaleOutPaused)
-	}
-	return next
+// Hold keeps the size as it is, for what forbids a change of it.
+func (t *Target) Hold(by reason.Reason) {
+	t.Replicas, t.Held = t.Decision.From, by.Code
+	t.Notes = append(slices.Clip(t.Notes), reason.Of(reason.NoChange, by))
 }
 
 // note adds what held, cut or raised the size.

@@ -201,7 +201,8 @@ func TestRateOfScaleIn(t *testing.T) {
 	}
 }
 
-// A metric is a live signal whatever its name: one called forecast that is missing is not taken for a forecast that is not trusted.
+// A metric is a live signal whatever its name: one called forecast that is missing is not taken for a forecast that
+// is not trusted.
 func TestMetricCalledForecast(t *testing.T) {
 	w := falling(8, 4)
 	w.svc.Metrics = []fleet.Metric{{Name: "forecast", Type: fleet.MetricQuery, Target: 10}}

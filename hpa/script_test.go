@@ -97,11 +97,6 @@ func (w *world) line(f scripttest.Line) bool {
 		w.o.History = nil
 	case "quota": // quota N WHY...
 		w.within.Quota, w.within.QuotaWhy = int32(f.Int(1)), reason.Said(f.Rest(2))
-	case "pause": // pause All|In|Out
-		w.svc.Pause = fleet.Pause(f.Word(1))
-	case "blocked": // blocked WHY...
-		code, text, _ := strings.Cut(f.Rest(1), ": ")
-		w.svc.Blocked = fleet.Problem{Reason: code, Message: text}
 	case "hpa-floor": // hpa-floor NAME MIN MAX
 		w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: f.Word(1), Min: int32(f.Int(2)), Max: int32(f.Int(3))}
 	case "old-pod":

@@ -293,37 +293,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestPausesAndBlocks(t *testing.T) {
-	up := func() *world { w := calm(8); w.tide(500); return w }
-	down := func() *world { return falling(8, 4) }
-	for _, c := range []struct {
-		name   string
-		w      *world
-		change func(*world)
-		want   int32
-		held   reason.Code
-	}{
-		{"all, up", up(), func(w *world) { w.svc.Pause = fleet.PauseAll }, 8, HeldPaused},
-		{"all, down", down(), func(w *world) { w.svc.Pause = fleet.PauseAll }, 8, HeldPaused},
-		{"in, up", up(), func(w *world) { w.svc.Pause = fleet.PauseIn }, 20, ""},
-		{"in, down", down(), func(w *world) { w.svc.Pause = fleet.PauseIn }, 8, HeldPaused},
-		{"out, up", up(), func(w *world) { w.svc.Pause = fleet.PauseOut }, 8, HeldPaused},
-		{"out, down", down(), func(w *world) { w.svc.Pause = fleet.PauseOut }, 4, ""},
-		{"in, above a lowered maximum", down(), func(w *world) { w.svc.Pause, w.svc.Max = fleet.PauseIn, 3 }, 8, HeldPaused},
-		{"set to 0 by its owner", up(), func(w *world) { w.svc.SetToZero = "kubectl" }, 8, HeldZero},
-		{"set to 0 by its owner, below the minimum", down(), func(w *world) { w.svc.SetToZero, w.svc.Min = "kubectl", 9 }, 8, HeldZero},
-		{"blocked", up(), func(w *world) { w.svc.Blocked = fleet.Problem{Reason: "Conflicted", Message: "shop/cart-2 is older"} }, 8, HeldBlocked},
-		{"no target", up(), func(w *world) { w.svc.TargetFound = false }, 8, HeldUnknown},
-		{"replicas not read", up(), func(w *world) { w.svc.Desired = fleet.Known[int32]{} }, 8, HeldUnknown},
-		{"observed only: the planner's matter", up(), func(w *world) { w.svc.Mode = fleet.Observe }, 20, ""},
-	} {
-		c.change(c.w)
-		if tg := c.w.size(); tg.Replicas != c.want || tg.Held != c.held {
-			t.Errorf("%s: replicas %d held %q, want %d %q: %s", c.name, tg.Replicas, tg.Held, c.want, c.held, tg.Why())
-		}
-	}
-}
-
 func TestHPAFloor(t *testing.T) {
 	w := calm(8)
 	w.svc.Actuation, w.svc.HPA = fleet.ByHPAFloor, &fleet.HPAFacts{Name: "cart", Min: 3, Max: 10}
@@ -337,14 +306,6 @@ func TestHPAFloor(t *testing.T) {
 	if tg := w.size(); tg.Replicas != 10 || tg.Limited != LimitedMax ||
 		!strings.Contains(tg.Why().Text(), "cut to the maxReplicas 10 of the HorizontalPodAutoscaler cart") {
 		t.Errorf("replicas %d: %s", tg.Replicas, tg.Why())
-	}
-	w.svc.Pause = fleet.PauseAll
-	if tg := w.size(); tg.Replicas != 3 {
-		t.Errorf("replicas %d, want the floor as it is: %s", tg.Replicas, tg.Why())
-	}
-	w.svc.Pause, w.svc.HPA = fleet.PauseNone, nil
-	if tg := w.size(); tg.Replicas != 8 || tg.Held != HeldUnknown {
-		t.Errorf("replicas %d held %q without a HPA: %s", tg.Replicas, tg.Held, tg.Why())
 	}
 }
 

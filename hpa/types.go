@@ -40,18 +40,14 @@ type Decision struct {
 	From int32
 }
 
-// Causes that hold a change back, for Target.Held.
+// Causes that hold a scale-in back, for Target.Held; [Target.Hold] gives it others.
 const (
-	HeldBlocked       = reason.Blocked
-	HeldUnknown       = reason.ReplicasUnknown
 	HeldStale         = reason.StaleMetrics
 	HeldForecast      = reason.ForecastNotTrusted
 	HeldJustStarted   = reason.JustStarted
 	HeldFall          = reason.FallFasterThanHistory
 	HeldRollout       = reason.RolloutUnderWay
 	HeldStabilisation = reason.Stabilisation
-	HeldPaused        = reason.Paused
-	HeldZero          = reason.SetToZero
 )
 
 // Causes that cut a target, for Target.Limited.

@@ -142,7 +142,7 @@ func (m *adopter) adoptCells(n *fleet.Node, from, to fleet.PoolID, cells []int, 
 		return by // with another entry of the machine
 	}
 	pool := s.Pool(from)
-	if by = m.permit(loansOf(pool), takes); !by.None() {
+	if by = m.in.permit(loansOf(pool), takes); !by.None() {
 		return by
 	}
 	if pool != nil && m.recalledLately(pool) >= perMinute(pool) && !m.lacksMore(pool) {

@@ -34,7 +34,7 @@ func (m *lender) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle 
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		if p.Class != fleet.Offline || !m.permit(loansOf(p), gives).None() || short.Floor().IsZero() {
+		if p.Class != fleet.Offline || !m.in.permit(loansOf(p), gives).None() || short.Floor().IsZero() {
 			continue
 		}
 		count, budget := m.movesLeft(p)

@@ -37,7 +37,7 @@ func (m *scaler) capPool(l *ledger) {
 	for k, v := range l.services {
 		medians[k] = v.takes(v.target)
 		if v.insured() {
-			t := m.sizing.demands[v.index].Median().Within(m.sizing.bounds[v.index])
+			t := m.sizing.decide(v.index, m.sizing.demands[v.index].Median())
 			medians[k] = min(medians[k], v.takes(&t))
 		}
 		least = least.Add(l.holds(v, medians[k]))

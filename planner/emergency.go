@@ -17,7 +17,7 @@ func (m *follower) shortenNotices() {
 	s := m.in.Snapshot
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		if p.Class != fleet.Online || !m.permit(loansOf(p), gives).None() {
+		if p.Class != fleet.Online || !m.in.permit(loansOf(p), gives).None() {
 			continue
 		}
 		l := m.ledgerOf(p)

@@ -137,7 +137,10 @@ func (m *follower) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 // back what it holds as ever, when it can do without. It reports whether that was the loan's step.
 func (m *follower) orphaned(l *fleet.Loan) bool {
 	s, o := m.in.Snapshot, m.in.Options
-	why, by := func(so reason.Reason) reason.Reason { return reason.Of(reason.PoolGone, l.From, so) }, m.permit(permitted{}, takes)
+	why, by := func(so reason.Reason) reason.Reason {
+		return reason.Of(reason.PoolGone, l.From,
+			so)
+	}, m.in.permit(permitted{}, takes)
 	switch {
 	case l.Phase == fleet.Emptying:
 		after, err := l.Cancel(s.At, why(reason.Reason{}))

@@ -22,7 +22,7 @@ func (m *scaler) giveBacks() {
 	for i := range s.Orphans {
 		o := &s.Orphans[i]
 		a := GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own, Why: reason.Of(reason.ServiceGone)}
-		if by := m.permit(permitted{}, takes); !by.None() {
+		if by := m.in.permit(permitted{}, takes); !by.None() {
 			m.withhold(Subject{SubjectHPA, o.Name.String()}, "give back", by, a.Why)
 			continue
 		}

@@ -197,7 +197,7 @@ func (m *maker) gangBefore(j *fleet.Job) fleet.Gang {
 
 // mayTake reports whether this plan may take anything away.
 func (m *maker) mayTake() bool {
-	return m.permit(permitted{}, takes).None()
+	return m.in.permit(permitted{}, takes).None()
 }
 
 func (st *staff) enter(p fleet.GangPhase, now time.Time) {

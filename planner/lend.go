@@ -35,7 +35,7 @@ func (m *lender) lendPool(l *ledger) {
 		m.survivals(l, parts)
 	}()
 
-	if by := m.permit(loansOf(l.pool), gives); !by.None() {
+	if by := m.in.permit(loansOf(l.pool), gives); !by.None() {
 		view.Note = by
 		return
 	}
@@ -44,7 +44,7 @@ func (m *lender) lendPool(l *ledger) {
 		m.bringHome(l, ask)
 		return
 	}
-	if by := m.permit(loansOf(l.pool), takes); !by.None() {
+	if by := m.in.permit(loansOf(l.pool), takes); !by.None() {
 		view.Note = by
 		return
 	}
@@ -84,7 +84,7 @@ func (m *lender) shortage(l *ledger, lead time.Duration) (reclaim.Ask, bool) {
 		return reclaim.Ask{Pool: l.pool.ID, Amount: short, Due: s.At, Emergency: true, Claimant: l.claimant,
 			Why: reason.Of(reason.PodsWait, l.waiting())}, true
 	}
-	if !m.permit(loansOf(l.pool), takes).None() {
+	if !m.in.permit(loansOf(l.pool), takes).None() {
 		return reclaim.Ask{}, false
 	}
 	return m.foreseen(l, lead)

@@ -92,13 +92,13 @@ func LearnLinks(s *fleet.Snapshot, portraits map[fleet.ServiceID]portrait.Portra
 // link raises the members of link groups to what the one that demands most implies for the others, and says by which
 // link. It never lowers a target, and a member that it raises raises no other in turn: only what members see of their
 // own load counts.
-func (z *sizing) link(in *Input) (views []LinkView, linked []chain) {
-	s, targets := in.Snapshot, z.targets
+func (z *sizing) link() (views []LinkView, linked []chain) {
+	in, s, targets := z.in, z.in.Snapshot, z.targets
 	names, members := linkGroups(s)
 	for _, name := range names {
 		v := LinkView{Group: name}
 		for _, c := range in.chains(targets, members[name]) {
-			v.Raised = append(v.Raised, c.raise(in, z)...)
+			v.Raised = append(v.Raised, c.raise(z)...)
 			linked = append(linked, c)
 		}
 		slices.Sort(v.Raised)
@@ -173,8 +173,8 @@ func (in *Input) chains(targets []hpa.Target, members []int) []chain {
 }
 
 // raise brings the members up to the chain's demand, now and in the day ahead.
-func (c *chain) raise(in *Input, z *sizing) (raised []fleet.ServiceID) {
-	targets := z.targets
+func (c *chain) raise(z *sizing) (raised []fleet.ServiceID) {
+	in, targets := z.in, z.targets
 	lead, most := -1, 0.0
 	for k, i := range c.members {
 		svc, t := &in.Snapshot.Services[i], &targets[i]

@@ -177,7 +177,7 @@ func (m *scaler) resizeHeld(svc *fleet.Service, p *portrait.Portrait) reason.Rea
 	if svc.VPA != "" {
 		return reason.Of(reason.VerticalScaler, svc.VPA)
 	}
-	if by := m.permit(requestsOf(svc), takes); !by.None() {
+	if by := m.in.permit(requestsOf(svc), replaces); !by.None() {
 		return by
 	}
 	switch {

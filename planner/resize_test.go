@@ -62,7 +62,8 @@ func TestResizes(t *testing.T) {
 			s.Blocked = fleet.Problem{Reason: "Conflicted", Message: "no"}
 		}, fleet.Resources{}, 0, ""},
 		"observe": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Mode = fleet.Observe }, fleet.Resources{}, 0, "mode Observe"},
-		"paused":  {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Pause = fleet.PauseOut }, fleet.Resources{}, 0, "pause Out"},
+		"paused": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.Pause = fleet.PauseOut },
+			fleet.Resources{}, 0, "spec.pause is Out"},
 		"a VPA": {func(_ *fleet.Snapshot, s *fleet.Service, _ *portrait.Portrait) { s.VPA = "web" }, fleet.Resources{}, 0,
 			"VerticalPodAutoscaler web targets the workload"},
 		"frozen": {func(s *fleet.Snapshot, _ *fleet.Service, _ *portrait.Portrait) { s.Frozen = "network change" }, fleet.Resources{}, 0,

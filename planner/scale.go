@@ -15,16 +15,9 @@ func (m *scaler) scales() {
 	s := m.in.Snapshot
 	for i := range s.Services {
 		svc, t := &s.Services[i], &m.plan.Targets[i]
-		from, to := t.Current, t.Replicas
-		if svc.Actuation == fleet.ByHPAFloor {
-			if svc.HPA == nil {
-				continue
-			}
-			from, to = svc.HPA.Min, min(t.Replicas, svc.HPA.Max)
-		} else if !svc.Desired.OK {
-			continue
-		}
-		if svc.Blocked.Any() || from == to {
+		from, to := t.Decision.From, t.Replicas
+		d := directionOf(from, to)
+		if d == stays {
 			continue
 		}
 		a := Scale{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.Actuation, From: from, To: to,
@@ -32,11 +25,11 @@ func (m *scaler) scales() {
 		if svc.Actuation == fleet.ByHPAFloor {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
-		if by := m.permit(sizeOf(svc, t), to < from); !by.None() {
+		if by := m.in.permit(scaleOf(svc, t), d); !by.None() {
 			m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", from, to), by, a.Why)
 			continue
 		}
-		if to < from {
+		if d == takes {
 			if !m.steer(svc, t, &a, m.tenants.owing[i]) {
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 // sizing is what services ask for and what becomes of it, in the order of the snapshot. Demands are made once a plan. A limit by others
 // is a bound, and bounds come in one order: call chains, quotas, the room of the pool.
 type sizing struct {
+	in      *Input
 	demands []*hpa.Demand
 	bounds  []hpa.Bounds
 	targets []hpa.Target
@@ -18,8 +19,17 @@ func (z *sizing) bind(i int, more func(*hpa.Bounds)) {
 	more(&z.bounds[i])
 	t := &z.targets[i]
 	ahead, likely := t.Ahead, t.Likely
-	*t = z.demands[i].Within(z.bounds[i])
+	*t = z.decide(i, z.demands[i])
 	t.Ahead, t.Likely = ahead, likely
+}
+
+// decide sizes a service by a demand of it, within its bounds; what must not change stays.
+func (z *sizing) decide(i int, d *hpa.Demand) hpa.Target {
+	t := d.Within(z.bounds[i])
+	if by := z.in.permit(sizeOf(&z.in.Snapshot.Services[i]), directionOf(t.Decision.From, t.Replicas)); !by.None() {
+		t.Hold(by)
+	}
+	return t
 }
 
 // size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
@@ -27,7 +37,7 @@ func (z *sizing) bind(i int, more func(*hpa.Bounds)) {
 // bound by its limit.
 func (m *maker) size() {
 	m.sizing = m.in.demands()
-	links, linked := m.sizing.link(m.in)
+	links, linked := m.sizing.link()
 	m.tenants = m.in.tenants(m.room, m.sizing.targets, linked)
 	m.plan.Division = quota.Divide(m.tenants.input)
 	for i := range m.plan.Division.Shares {
@@ -39,12 +49,13 @@ func (m *maker) size() {
 // demands asks each service once.
 func (in *Input) demands() *sizing {
 	s := in.Snapshot
-	z := &sizing{make([]*hpa.Demand, len(s.Services)), make([]hpa.Bounds, len(s.Services)), make([]hpa.Target, len(s.Services))}
+	z := &sizing{in, make([]*hpa.Demand, len(s.Services)), make([]hpa.Bounds, len(s.Services)),
+		make([]hpa.Target, len(s.Services))}
 	for i := range s.Services {
 		id := s.Services[i].ID
 		z.demands[i] = hpa.Ask(&s.Services[i], in.Portraits[id], in.Tides[id], in.Live[id], s.At, hpa.Options{History: in.History[id], Festivals: s.Festivals,
 			WatchedSince: s.WatchedSince, Window: in.Options.Window, Defaults: hpa.Defaults{Cycle: in.Options.Interval}})
-		z.targets[i] = z.demands[i].Within(hpa.Bounds{})
+		z.targets[i] = z.decide(i, z.demands[i])
 	}
 	return z
 }

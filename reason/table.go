@@ -12,7 +12,6 @@ const (
 	Frozen           Code = "Frozen"
 	ModeObserve      Code = "ModeObserve"
 	ModeRecommend    Code = "ModeRecommend"
-	Pause            Code = "Pause"
 	Contested        Code = "Contested"
 	NewLeader        Code = "NewLeader"
 	RecallBudget     Code = "RecallBudget"
@@ -297,13 +296,9 @@ const (
 	WindowMaximum        Code = "WindowMaximum"
 	AutoscalerMaximum    Code = "AutoscalerMaximum"
 	NoChange             Code = "NoChange"
-	ServiceBlocked       Code = "ServiceBlocked"
 	TargetNotFound       Code = "TargetNotFound"
 	ReplicasNotRead      Code = "ReplicasNotRead"
-	ZeroByOther          Code = "ZeroByOther"
 	NoAutoscaler         Code = "NoAutoscaler"
-	ScaleInPaused        Code = "ScaleInPaused"
-	ScaleOutPaused       Code = "ScaleOutPaused"
 )
 
 // Codes within the words of the above: parts of a size, and what bounds it.
@@ -370,7 +365,6 @@ var groups = []group{
 		Frozen:           {"freeze: %s", "all actions are held by a freeze"},
 		ModeObserve:      {"mode Observe", "the object is watched, and nothing is done to it"},
 		ModeRecommend:    {"mode Recommend", "the object is advised, and nothing is done to it"},
-		Pause:            {"pause %s", "spec.pause holds changes of the service"},
 		Contested:        {"%s writes %s of %s, and it was taken back %s times within an hour", "another writer takes the size back"},
 		NewLeader:        {"a new leader watches one window before it takes anything away", "the controller has led for less than a window"},
 		RecallBudget:     {"move budget: %s recalls a minute while there is time", "the pool's recalls of this minute are spent"},
@@ -394,15 +388,15 @@ var groups = []group{
 	}},
 	{"What holds a change of replicas back", map[Code]entry{
 		StaleMetrics:          {"stale metrics", "a signal that a scale-in needs is missing or too old"},
-		Blocked:               {"blocked", "the service is not accepted"},
-		ReplicasUnknown:       {"replicas unknown", "the target, or its replicas, could not be read"},
+		Blocked:               {"the service is blocked: %s", "the service is not accepted"},
+		ReplicasUnknown:       {"{}", "the target, or its replicas, could not be read"},
 		ForecastNotTrusted:    {"forecast not trusted", "the forecast's skill is lost, and a live signal is missing"},
 		JustStarted:           {"just started", "the controller has not watched for long enough to take anything away"},
 		FallFasterThanHistory: {"fall faster than history", "the load fell faster than ever, and no other source confirms it"},
 		RolloutUnderWay:       {"rollout under way", "pods of the target are being replaced"},
 		Stabilisation:         {"stabilisation", "a larger size was wanted a short while ago"},
-		Paused:                {"paused", "spec.pause holds changes of this direction"},
-		SetToZero:             {"set to 0", "another writer set the target to 0"},
+		Paused:                {"spec.pause is %s", "spec.pause holds changes of this direction, or of what pods request"},
+		SetToZero:             {"%s set the target to 0", "another writer set the target to 0"},
 	}},
 	{"What cuts a target", map[Code]entry{
 		MaxReplicas:     {"max replicas", "replicas.max"},
@@ -670,14 +664,10 @@ var groups = []group{
 		AutoscalerMaximum: {"maxReplicas %s of the HorizontalPodAutoscaler %s",
 			"the upper bound of the HorizontalPodAutoscaler"},
 		NoChange:        {"no change, as {}", "nothing may be changed of the size"},
-		ServiceBlocked:  {"the service is blocked: %s", "the service is not accepted"},
 		TargetNotFound:  {"the %s %s was not found", "the target does not exist"},
 		ReplicasNotRead: {"spec.replicas could not be read", "the size of the target is not known"},
-		ZeroByOther:     {"%s set the target to 0", "another writer set the target to 0"},
 		NoAutoscaler: {"there is no HorizontalPodAutoscaler to set the floor of",
 			"the HorizontalPodAutoscaler does not exist"},
-		ScaleInPaused:  {"scale-in is paused", "spec.pause holds scale-in"},
-		ScaleOutPaused: {"scale-out is paused", "spec.pause holds scale-out"},
 	}},
 	{"Of parts of a size", map[Code]entry{
 		NoTide: {"no tide", "there is no forecast"},

@@ -166,10 +166,11 @@ func TestReportRecommendation(t *testing.T) {
 	r.clock.now = t0.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
-		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"}, By: reason.Of(reason.Pause, "All")}}
+		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"},
+			By: reason.Of(reason.Paused, "All")}}
 	})
 	s = object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
-	if timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "a change waits: pause All; ") {
+	if timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
 		t.Errorf("recommendation = %+v", s)
 	}
 	if got := r.snapshot(t).Service("shop/cart").Resized; !got.OK || got.Value != t0 {
