@@ -27,7 +27,9 @@ func TestSizesThatStay(t *testing.T) {
 		"pause out": {pause(fleet.PauseOut), true, false, reason.Paused, "no change, as spec.pause is Out"},
 		"set to 0": {func(s *fleet.Service) { s.SetToZero = "kubectl" }, true, true, reason.SetToZero,
 			"no change, as kubectl set the target to 0"},
-		"not accepted": {func(s *fleet.Service) { s.Blocked = fleet.Problem{Reason: "Conflicted", Message: "another is older"} }, true, true,
+		"not accepted": {func(s *fleet.Service) {
+			s.Blocked = fleet.Problem{Reason: "Conflicted", Message: "another is older"}
+		}, true, true,
 			reason.Blocked, "no change, as the service is blocked: Conflicted: another is older"},
 		"no target": {func(s *fleet.Service) { s.TargetFound = false }, true, true, reason.ReplicasUnknown,
 			"no change, as the Deployment shop/web was not found"},

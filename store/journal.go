@@ -43,10 +43,12 @@ type sizing struct {
 	held, limited reason.Code
 }
 
-// held identifies an action that was held back.
+// held identifies an action that was held back. What the words of the cause count is not part of it: it changes while
+// the cause stands.
 type held struct {
-	subject    planner.Subject
-	action, by string
+	subject planner.Subject
+	action  string
+	by      reason.Code
 }
 
 // journal is what waits to be written, and what is needed to tell news from what was written before.
@@ -182,7 +184,7 @@ func (j *journal) newWithheld(p *planner.Plan) []planner.Withheld {
 	var news []planner.Withheld
 	seen := make(map[held]bool, len(p.Withheld))
 	for _, w := range p.Withheld {
-		k := held{w.Subject, w.Action, w.By.Text()}
+		k := held{w.Subject, w.Action, w.By.Code}
 		seen[k] = true
 		if !j.withheld[k] {
 			news = append(news, w)

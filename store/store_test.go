@@ -166,7 +166,7 @@ func testJournal(t *testing.T, w world) {
 	observed := cycle(4)
 	observed.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/pay"}, Action: "scale 9 -> 4", By: reason.Of(reason.ModeObserve), Why: reason.Said("the ebb")}}
 	held := cycle(5)
-	held.Plan.Targets[0].Held = "stale metrics"
+	held.Plan.Targets[0].Held = reason.StaleMetrics
 	appendAll(t, s, cycle(1), busy(2, 31, 40), cycle(3), observed, held)
 
 	scaled, moved := busy(2, 31, 40).At, "Recall: Lent -> Noticed"
@@ -178,13 +178,14 @@ func testJournal(t *testing.T, w world) {
 		want       []Event
 	}{
 		{KindService, "shop/cart", []Event{
-			line(held, KindService, "shop/cart", "Size 31", "stale metrics", "31 kept; raised to the minimum 5", ""),
+			line(held, KindService, "shop/cart", "Size 31", "StaleMetrics", "31 kept; raised to the minimum 5", ""),
 			line(cycle(3), KindService, "shop/cart", "Size 31", "", "31 kept; raised to the minimum 3", ""),
 			line(busy(2, 31, 40), KindService, "shop/cart", "Scale 31 -> 40", "Sized", "the tide rises; the replicas changed", "Stale"),
 			line(busy(2, 31, 40), KindService, "shop/cart", "Size 40", "", "31 -> 40; raised to the minimum 2", ""),
 			line(cycle(1), KindService, "shop/cart", "Size 31", "", "31 kept; raised to the minimum 1", ""),
 		}},
-		{KindService, "shop/pay", []Event{line(observed, KindService, "shop/pay", "scale 9 -> 4", "mode Observe", "the ebb", OutcomeWithheld)}},
+		{KindService, "shop/pay", []Event{line(observed, KindService, "shop/pay", "scale 9 -> 4", "ModeObserve",
+			"held by mode Observe; the ebb", OutcomeWithheld)}},
 		{KindLoan, "node-17", []Event{line(busy(2, 31, 40), KindLoan, "node-17", moved, "Flood", "4 sockets are needed by 18:00", "Done")}},
 		{KindNode, "node-17", []Event{line(busy(2, 31, 40), KindNode, "node-17", moved, "Flood", "4 sockets are needed by 18:00", "Done")}},
 		{KindNode, "node-18", nil},

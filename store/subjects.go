@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,12 +46,8 @@ func subjectsOf(r *loop.Record) []subject {
 	p := r.Plan
 	for i := range p.Targets {
 		t := &p.Targets[i]
-		why := t.Held
-		if why == "" {
-			why = t.Limited
-		}
-		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas), why.Text(),
-			t.Why().Text(), ""})
+		x.lines = append(x.lines, subject{KindService, string(t.Service), fmt.Sprintf("Size %d", t.Replicas),
+			string(cmp.Or(t.Held, t.Limited)), t.Why().Text(), ""})
 	}
 	for a := range p.Actions() {
 		x.action(a)
@@ -60,9 +57,15 @@ func subjectsOf(r *loop.Record) []subject {
 		if kind == planner.SubjectRequests {
 			kind = planner.SubjectService
 		}
-		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action, w.By.Text(), w.Why.Text(), OutcomeWithheld})
+		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action, string(w.By.Code),
+			joined("held by "+w.By.Text(), w.Why.Text()), OutcomeWithheld})
 	}
 	return x.lines
+}
+
+// joined is one text of those that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
 // indexed are the kinds of objects that the journal is asked for.
@@ -72,10 +75,7 @@ var indexed = []string{KindService, KindLoan, KindNode, KindJob, KindHPA}
 func (x *indexer) action(a planner.Action) {
 	key, why := planner.KeyOf(a), a.ActionWhy()
 	res := x.results[key]
-	message := why.Text()
-	if res.Message != "" {
-		message = strings.TrimPrefix(message+"; "+res.Message, "; ")
-	}
+	message := joined(why.Text(), res.Message)
 	for _, s := range a.Subjects() {
 		if slices.Contains(indexed, string(s.Kind)) {
 			x.lines = append(x.lines, subject{string(s.Kind), s.Name, a.Summary(), string(why.Code), message, string(res.Outcome)})

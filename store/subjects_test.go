@@ -57,11 +57,39 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		{KindNode, "n1", "Mark", "", "", "Done"},
 		{KindService, "shop/pay", "Scale 3 -> 4", "", "", "Done"},
 		{KindService, "shop/pay", p.Resizes[0].Summary(), "OutOfBounds", "3.5 days of usage ask for less a replica; it requests more", "Done"},
-		{KindService, "shop/cart", "resize", "mode Observe", "", OutcomeWithheld},
-		{KindService, "shop/cart", "scale 2 -> 3", "freeze: a change", "", OutcomeWithheld},
+		{KindService, "shop/cart", "resize", "ModeObserve", "held by mode Observe", OutcomeWithheld},
+		{KindService, "shop/cart", "scale 2 -> 3", "Frozen", "held by freeze: a change", OutcomeWithheld},
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%+v is not among\n%+v", want, lines)
+		}
+	}
+}
+
+// An action that is held back is news once for each cause: what the cause counts changes, and is no other one.
+func TestNewWithheld(t *testing.T) {
+	var j journal
+	j.init()
+	size := planner.Subject{Kind: planner.SubjectService, Name: "shop/cart"}
+	held := func(action string, by reason.Reason) int {
+		return len(j.newWithheld(&planner.Plan{Withheld: []planner.Withheld{{Subject: size, Action: action, By: by}}}))
+	}
+	contested := func(times int) reason.Reason {
+		return reason.Of(reason.Contested, "argocd", "spec.replicas", "cart", times)
+	}
+	for _, c := range []struct {
+		name, action string
+		by           reason.Reason
+		want         int
+	}{
+		{"the first time", "scale 2 -> 3", contested(3), 1},
+		{"again", "scale 2 -> 3", contested(3), 0},
+		{"taken back once more", "scale 2 -> 3", contested(4), 0},
+		{"another cause", "scale 2 -> 3", reason.Of(reason.Frozen, "a change"), 1},
+		{"another action", "scale 2 -> 4", reason.Of(reason.Frozen, "a change"), 1},
+	} {
+		if got := held(c.action, c.by); got != c.want {
+			t.Errorf("%s: %d are news, want %d", c.name, got, c.want)
 		}
 	}
 }
