@@ -115,6 +115,7 @@ func (z *sizer) ask() *Demand {
 	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.current, Floor: z.current,
 		AheadStep: z.o.Defaults.AheadStep, SetsFloor: z.floorOnly()}}
 	tg := &d.target
+	tg.Standing = int32(z.svc.Standing())
 	if z.capacityKnown {
 		tg.CapacityPerReplica = z.capacity
 	}

@@ -121,8 +121,8 @@ func (p *Part) String() string {
 // Target is the sizing of one service.
 type Target struct {
 	Service fleet.ServiceID
-	// Current is spec.replicas as read, Replicas what it should be now.
-	Current, Replicas int32
+	// Current is spec.replicas as read, Replicas what it should be now, Standing the pods that exist and do not leave.
+	Current, Replicas, Standing int32
 	// Wanted is the joined demand before pauses, stabilisation, rates, quota and bounds.
 	Wanted int32
 	// Floor is the forecast's demand now with the lead included; Ahead[i] is the demand i steps of AheadStep later, at the service's own

@@ -63,28 +63,6 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 	return l
 }
 
-// replicas is the most that a service needs between two times from now: its target, and what its tide asks for.
-func (v *sized) replicas(from, to time.Duration) int32 {
-	t := v.target
-	var need int32
-	if !t.DataFresh {
-		need = int32(v.pods)
-	}
-	if from <= 0 {
-		// Under HPAFloor the target is the floor; what the HPA adds to it is in Wanted.
-		need = max(need, t.Replicas, t.Wanted)
-	}
-	if t.AheadStep <= 0 || len(t.Ahead) == 0 {
-		// No tide to look along: what runs now, or is wanted now, is all that is known, and it stays.
-		return max(need, t.Replicas, int32(v.pods))
-	}
-	first, last := v.steps(from, to)
-	for i := first; i <= last && i < len(t.Ahead); i++ {
-		need = max(need, t.Ahead[i])
-	}
-	return need
-}
-
 // need is what the pool's services ask for at most between two times from now: what they likely ask for, and their deviations from it, pooled. It
 // adds the largest demand of each service in the window, which is no less than the largest sum: the bias is towards too much room for online.
 func (l *ledger) need(from, to time.Duration) fleet.Resources { return l.sum(from, to, false) }
@@ -106,29 +84,15 @@ func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
 // asks is what a service likely asks for between two times from now, and what it may ask for above that. Where one of the two is not known,
 // all that it may ask for is likely; but what live signals may grow to is no surer than a forecast.
 func (v *sized) asks(from, to time.Duration, worst bool) (likely, above int32) {
-	t, most := v.target, v.replicas(from, to)
-	switch {
-	case worst && v.worst > most && t.LiveMost > 0:
-		return most, v.worst - most
-	case worst && v.worst > most:
+	most := v.target.Most(from, to)
+	if worst && v.worst > most {
+		if v.target.LiveMost > 0 {
+			return most, v.worst - most
+		}
 		return v.worst, 0
-	case len(t.Likely) == 0:
-		return most, 0
 	}
-	first, last := v.steps(from, to)
-	if last >= len(t.Likely) {
-		return most, 0
-	}
-	if from <= 0 {
-		likely = max(t.Replicas, t.Wanted)
-	}
-	likely = max(likely, slices.Max(t.Likely[first:last+1]))
+	likely = v.target.MostLikely(from, to)
 	return likely, most - likely
-}
-
-// steps are the first and the last step of the tide between two times from now.
-func (v *sized) steps(from, to time.Duration) (first, last int) {
-	return int(max(from, 0) / v.target.AheadStep), int(to/v.target.AheadStep) + 1
 }
 
 // deviations are what the services of a pool may ask for above what is likely. Each alone may come to that at its own quantile, all of them
@@ -181,7 +145,7 @@ func (l *ledger) drops(term time.Duration) map[fleet.ServiceID]int {
 		if !v.movable() {
 			continue
 		}
-		if keep := int(v.replicas(o.EmptyFor, o.EmptyFor+term)); v.pods > keep {
+		if keep := int(v.target.Most(o.EmptyFor, o.EmptyFor+term)); v.pods > keep {
 			out[v.svc.ID] = v.pods - keep
 		}
 	}

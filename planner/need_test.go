@@ -16,7 +16,8 @@ import (
 func asking(likely, above []int32) *ledger {
 	l := &ledger{in: &Input{Snapshot: &fleet.Snapshot{}, Options: Options{}}}
 	for i := range likely {
-		t := &hpa.Target{Replicas: likely[i], Wanted: likely[i], DataFresh: true, AheadStep: 5 * time.Minute}
+		t := &hpa.Target{Replicas: likely[i], Standing: likely[i], Wanted: likely[i], DataFresh: true,
+			AheadStep: 5 * time.Minute}
 		for range 12 {
 			t.Ahead, t.Likely = append(t.Ahead, likely[i]+above[i]), append(t.Likely, likely[i])
 		}

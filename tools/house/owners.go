@@ -28,7 +28,7 @@ var decisions = []decision{
 	{
 		question: "what a service will ask",
 		before:   []string{"hpa.Size", "hpa.Week", "hpa.Outlook", "hpa.FestivalCheck", "planner.sized.replicas"},
-		owners:   []string{"hpa.sizer.along", "planner.sized.replicas"},
+		owners:   []string{"hpa.sizer.along"},
 	},
 	{
 		question: "may this action be done",
@@ -36,7 +36,7 @@ var decisions = []decision{
 			"planner.maker.heldBack", "planner.maker.poolHeld", "planner.maker.mayTake", "planner.maker.giveBacks",
 			"hpa.sizer.permit",
 		},
-		owners: []string{"planner.maker.permit", "hpa.sizer.permit"},
+		owners: []string{"planner.Input.permit"},
 	},
 	always("which machine is lent", "reclaim.Lendable"),
 	always("which machine comes home", "reclaim.Choose"),
@@ -48,7 +48,7 @@ var decisions = []decision{
 	{
 		question: "what a reason says",
 		before:   []string{"planner.maker.heldBack", "hpa.sizer.reason", "internal/kube.camel"},
-		owners:   []string{"reason.Reason.Text", "hpa.sizer.reason"},
+		owners:   []string{"reason.Reason.Text"},
 	},
 	{
 		question: "which sample is fresh",
