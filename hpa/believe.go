@@ -1,7 +1,7 @@
 package hpa
 
 import (
-	"slices"
+	"maps"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -56,61 +56,105 @@ func CoresMost(svc *fleet.Service, node func(fleet.NodeID) *fleet.Node) float64 
 // query above its target, and it is answered like any rise, at the rate of the reactive parts. While they do not, it is unknown like a value that is missing: nothing scales in, and the
 // forecast and the other signals stand. Of a source whose CPU cannot be true, nothing else bears anything out.
 func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time, coresMost float64) Live {
-	ready := float64(svc.Ready())
-	used := 0.0
+	b := newBelief(svc, p, &live, now, coresMost)
+	var u []reason.Reason
+	if b.refusesLoad() {
+		if p.Signal == portrait.Requests {
+			u = append(u, reason.Of(reason.LoadBeyondMost, number(live.Load.Value), svc.Ready()))
+		}
+		live.Load = fleet.Known[float64]{}
+	}
+	live.Signals = b.believed()
+	if b.wrong {
+		u = append([]reason.Reason{reason.Of(reason.CPUBeyondMost, number(b.used), number(coresMost))}, u...)
+		live.CPU, live.Latency = nil, fleet.Known[time.Duration]{}
+	}
+	live.Unconfirmed = u
+	return live
+}
+
+// belief is one service when it is judged which of its samples can be true.
+type belief struct {
+	svc       *fleet.Service
+	p         *portrait.Portrait
+	live      *Live
+	coresMost float64
+	used      float64 // the cores of all samples
+	// wrong says that the CPU cannot be true, borne that the pods bear out a crowd.
+	wrong, borne bool
+}
+
+func newBelief(svc *fleet.Service, p *portrait.Portrait, live *Live, now time.Time, coresMost float64) *belief {
+	b := &belief{svc: svc, p: p, live: live, coresMost: coresMost}
 	var f recent
 	for i := range svc.Pods {
 		k := live.CPU[svc.Pods[i].Name]
 		if !k.OK || k.Value < 0 {
 			continue
 		}
-		used += k.Value.Cores()
+		b.used += k.Value.Cores()
 		if now.Sub(k.At) <= signal.FreshFor(live.Window) {
 			f.used += k.Value.Cores()
 			f.requested += svc.Pods[i].Requests.CPU.Cores()
 			f.pods++
 		}
 	}
-	could := func(load float64) bool {
-		return !signal.Sound(load) || !(ready > 0) || p.CouldServe(load, ready, coresMost)
+	b.wrong = coresMost > 0 && b.used > portrait.BeyondCores*coresMost
+	if !b.wrong {
+		b.borne = f.bears(svc, p) || live.slow(svc, now) || live.queues(svc, now)
 	}
-	wrong := coresMost > 0 && used > portrait.BeyondCores*coresMost
-	borne := !wrong && (f.bears(svc, p) || live.slow(svc, now) || live.queues(svc, now))
-	var u []reason.Reason
-	if wrong {
-		u = append(u, reason.Of(reason.CPUBeyondMost, number(used), number(coresMost)))
-		live.CPU = nil
+	return b
+}
+
+// couldServe reports whether the ready replicas could have served a load. What is no load, or was served by none, says nothing against it.
+func (b *belief) couldServe(load float64) bool {
+	ready := float64(b.svc.Ready())
+	if !signal.Sound(load) || ready == 0 {
+		return true
 	}
-	ours := live.LoadSignal == "" || live.LoadSignal == p.Signal
-	if load := live.Load; ours && load.OK && !could(load.Value) && (p.Signal == portrait.CPU || !borne) {
-		if p.Signal == portrait.Requests {
-			u = append(u, reason.Of(reason.LoadBeyondMost, number(load.Value), svc.Ready()))
-		}
-		live.Load = fleet.Known[float64]{}
+	return b.p.CouldServe(load, ready, b.coresMost)
+}
+
+// refusesLoad reports whether the load is more than could have been served, and nothing bears it out. CPU is borne out by nothing.
+func (b *belief) refusesLoad() bool {
+	load := b.live.Load
+	if !load.OK || b.couldServe(load.Value) {
+		return false
 	}
-	var signals map[string]fleet.Known[float64]
-	for i := range svc.Metrics {
-		m := &svc.Metrics[i]
-		k, ok := live.Signals[m.Name]
-		// A query of the tenant's counts anything: it is believed as far as its source is.
-		lies := m.Type == fleet.MetricRequests && p.Signal == portrait.Requests && !could(k.Value) && !borne || m.Type == fleet.MetricQuery && wrong
-		if !ok || !lies {
+	switch b.live.LoadSignal {
+	case "", b.p.Signal:
+		return !b.borne || b.p.Signal == portrait.CPU
+	}
+	return false
+}
+
+// refuses reports whether a value of one of the service's metrics cannot be true. A query of the tenant's counts anything: it is believed as far as its
+// source is.
+func (b *belief) refuses(m *fleet.Metric, v float64) bool {
+	switch m.Type {
+	case fleet.MetricQuery:
+		return b.wrong
+	case fleet.MetricRequests:
+		return b.p.Signal == portrait.Requests && !b.borne && !b.couldServe(v)
+	}
+	return false
+}
+
+// believed are the totals of the service's metrics without those that are refused.
+func (b *belief) believed() map[string]fleet.Known[float64] {
+	out := b.live.Signals
+	for i := range b.svc.Metrics {
+		m := &b.svc.Metrics[i]
+		k, ok := b.live.Signals[m.Name]
+		if !ok || !b.refuses(m, k.Value) {
 			continue
 		}
-		if signals == nil {
-			signals = make(map[string]fleet.Known[float64], len(live.Signals))
-			for name, v := range live.Signals {
-				signals[name] = v
-			}
-			live.Signals = signals
+		if len(out) == len(b.live.Signals) {
+			out = maps.Clone(out) // the map is the caller's
 		}
-		delete(signals, m.Name)
+		delete(out, m.Name)
 	}
-	if wrong {
-		live.Latency = fleet.Known[time.Duration]{}
-	}
-	live.Unconfirmed = u
-	return live
+	return out
 }
 
 // recent is the CPU of the pods that were measured of late. A sample of before a crowd contradicts nothing.
@@ -120,13 +164,18 @@ type recent struct{ used, requested, pods float64 }
 // rate that one carried costs, also where that is far below the target: a service may ask for more than it uses, wait for others, or have one thread. Where no
 // CPU was measured, or it is not known what a request costs, CPU contradicts nothing.
 func (f recent) bears(svc *fleet.Service, p *portrait.Portrait) bool {
-	if f.pods == 0 || f.used > f.requested*UtilisationTarget(svc)*(1+svc.Tolerance) || p.Advice.CPU.OK && f.used > f.pods*p.Advice.CPU.Value.Target {
+	advised := p.Advice.CPU
+	switch {
+	case f.pods == 0, f.used > f.requested*UtilisationTarget(svc)*(1+svc.Tolerance):
+		return true
+	case advised.OK && f.used > f.pods*advised.Value.Target:
+		return true
+	case p.Signal != portrait.Requests, !(p.Carried > 0):
+		return false
+	case !p.CPUPerLoad.OK:
 		return true
 	}
-	if p.Signal != portrait.Requests || !(p.Carried > 0) {
-		return false
-	}
-	return !p.CPUPerLoad.OK || f.used > f.pods*(max(p.CPUIdle.Value, 0)+beyondCost*p.CPUPerLoad.Value*p.Carried)
+	return f.used > f.pods*(max(p.CPUIdle.Value, 0)+beyondCost*p.CPUPerLoad.Value*p.Carried)
 }
 
 // beyondCost distinguishes a replica that carries more than ever from one at its largest rate, whose CPU is uncertain.
@@ -134,15 +183,28 @@ const beyondCost = 1.25
 
 // queues reports whether a fresh query of the service's, such as the length of a queue, lies above its target.
 func (l *Live) queues(svc *fleet.Service, now time.Time) bool {
-	return slices.ContainsFunc(svc.Metrics, func(m fleet.Metric) bool {
-		k := l.Signals[m.Name]
-		return m.Type == fleet.MetricQuery && m.Target > 0 && k.OK && signal.Sound(k.Value) && now.Sub(k.At) <= signal.FreshFor(l.Window) &&
-			k.Value > m.Target*float64(max(svc.Ready(), 1))*(1+svc.Tolerance)
-	})
+	ready := float64(max(svc.Ready(), 1))
+	for i := range svc.Metrics {
+		m := &svc.Metrics[i]
+		if m.Type != fleet.MetricQuery || !(m.Target > 0) {
+			continue
+		}
+		if k := l.Signals[m.Name]; l.fresh(k, now) && k.Value > m.Target*ready*(1+svc.Tolerance) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Live) fresh(k fleet.Known[float64], now time.Time) bool {
+	return k.OK && signal.Sound(k.Value) && now.Sub(k.At) <= signal.FreshFor(l.Window)
 }
 
 // slow reports whether a fresh latency lies above its limit.
 func (l *Live) slow(svc *fleet.Service, now time.Time) bool {
-	k := l.Latency
-	return svc.SLO.LatencyLimit() > 0 && k.OK && k.Value > svc.SLO.LatencyLimit() && now.Sub(k.At) <= Standard().LastGood
+	k, limit := l.Latency, svc.SLO.LatencyLimit()
+	if limit <= 0 || !k.OK || now.Sub(k.At) > Standard().LastGood {
+		return false
+	}
+	return k.Value > limit
 }
