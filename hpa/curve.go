@@ -51,7 +51,7 @@ type Steps struct {
 // raised by as much as that quantile of the coming hour lies above its median.
 func (c *Curve) Expected(q float64, steps Steps) []int32 {
 	margin := c.z.margin(sureFor)
-	if !(margin > 1) || math.IsInf(margin, 1) {
+	if !atLeastOne(margin) {
 		margin = 1
 	}
 	path, out := c.z.along(q, margin), make([]int32, steps.N)
@@ -68,6 +68,9 @@ func (z *sizer) margin(within time.Duration) float64 {
 	end := z.now.Add(within)
 	return z.t.Max(z.now, end, z.quantile) / z.t.Max(z.now, end, 0.5)
 }
+
+// atLeastOne reports whether a margin raises what it multiplies, or leaves it. One that is not known does neither.
+func atLeastOne(margin float64) bool { return margin >= 1 && !math.IsInf(margin, 1) }
 
 // path is a curve along one quantile of the tide, whose load is multiplied by a margin. Times are counted from now.
 type path struct {

@@ -25,16 +25,26 @@ const nowcastMost = 2
 // It is one of the reactive parts, so that their rate bounds what a wrong sample can do. False where it has no data,
 // which a scale-in need not wait for: without a fresh load there is none.
 func (z *sizer) nowcastPart() (Part, bool) {
-	now, steady := z.t.At(z.now, 0.5), z.live.Steady
-	if len(z.t.Quantiles) < 2 || z.t.Signal != z.p.Signal || z.signal != z.p.Signal || z.number(steady) != signal.Fresh || !(now > 0) {
+	now := z.t.At(z.now, 0.5)
+	steady, ok := z.steady()
+	if !ok || !z.compares() || !(now > 0) {
 		return Part{}, false
 	}
 	q := distuv.UnitNormal.CDF(distuv.UnitNormal.Quantile(z.quantile) * math.Sqrt2 / 2)
 	growth := min(z.t.Max(z.now, z.now.Add(z.lead), q)/now, nowcastMost)
-	n, ok := z.carry(steady.Value * growth)
+	n, ok := z.carry(steady * growth)
 	if !ok {
 		return Part{}, false
 	}
 	return Part{Kind: PartNowcast, Replicas: fleet.KnownAt(n, z.now),
-		Why: reason.Of(reason.NowcastOf, z.amount(steady.Value), fixed(growth, 2), ago(z.lead))}, true
+		Why: reason.Of(reason.NowcastOf, z.amount(steady), fixed(growth, 2), ago(z.lead))}, true
 }
+
+// steady is the load of the last minutes, in what the portrait counts; false while it is not fresh.
+func (z *sizer) steady() (float64, bool) {
+	k := z.live.Steady
+	return k.Value, z.signal == z.p.Signal && z.number(k) == signal.Fresh
+}
+
+// compares reports whether the tide counts what the portrait does, and has quantiles that lie apart.
+func (z *sizer) compares() bool { return z.t.Signal == z.p.Signal && len(z.t.Quantiles) > 1 }

@@ -101,11 +101,9 @@ func (z *sizer) forecastPart() Part {
 	part := Part{Kind: PartForecast}
 	peak := z.t.Max(z.now, z.now.Add(z.lead), z.quantile)
 	part.Replicas = z.replicasFor(peak)
-	age := z.now.Sub(z.t.Made)
-	usable := part.Replicas.OK && z.t.Signal == z.p.Signal && age <= z.o.Defaults.TideAge && age >= -z.o.MaxAge
+	usable := part.Replicas.OK && z.tideUsable()
 	trusted := z.t.Trusted && usable
-	lost := z.p.Record.Skill.Since
-	z.unforeseen = usable && z.t.SkillLost && !lost.IsZero() && z.now.Sub(lost) >= z.o.Defaults.SkillWait
+	z.unforeseen = usable && z.skillLostForLong()
 	if !trusted {
 		z.miss(MissingForecast, "")
 	}
@@ -119,7 +117,7 @@ func (z *sizer) forecastPart() Part {
 		part.Why = reason.Of(reason.OtherUnits, z.t.Signal, z.p.Signal)
 	default:
 		part.Why = reason.Of(reason.TideWithin, z.amount(peak), number(z.quantile*100), ago(z.lead), z.amount(z.capacity),
-			z.liftedDay(), z.doubt(trusted, age))
+			z.liftedDay(), z.doubt(trusted))
 	}
 	return part
 }
@@ -137,15 +135,33 @@ func (z *sizer) liftedDay() reason.Reason {
 	return reason.Of(reason.LiftedDay, d.Name, number(d.Factor), kin)
 }
 
-// doubt is why a tide of some age is not trusted.
-func (z *sizer) doubt(trusted bool, age time.Duration) reason.Reason {
+// tideUsable reports whether the tide counts what the portrait does, and is neither too old nor of a clock that is ahead.
+func (z *sizer) tideUsable() bool {
+	age := z.now.Sub(z.t.Made)
+	if z.t.Signal != z.p.Signal || age > z.o.Defaults.TideAge {
+		return false
+	}
+	return age >= -z.o.MaxAge
+}
+
+// skillLostForLong reports whether the forecast's skill has been lost for longer than it is waited for.
+func (z *sizer) skillLostForLong() bool {
+	lost := z.p.Record.Skill.Since
+	if !z.t.SkillLost || lost.IsZero() {
+		return false
+	}
+	return z.now.Sub(lost) >= z.o.Defaults.SkillWait
+}
+
+// doubt is why a tide is not trusted.
+func (z *sizer) doubt(trusted bool) reason.Reason {
 	switch {
 	case z.t.SkillLost:
 		return reason.Of(reason.TideSkillLost)
 	case !z.t.Trusted:
 		return reason.Of(reason.TideOfFallBack, z.t.Model)
 	case !trusted:
-		return reason.Of(reason.TideMadeAgo, ago(age))
+		return reason.Of(reason.TideMadeAgo, ago(z.now.Sub(z.t.Made)))
 	}
 	return reason.Reason{}
 }
@@ -323,11 +339,11 @@ const likelyFor = 2 * time.Hour
 func (z *sizer) likely(ahead []int32) []int32 {
 	now := z.t.At(z.now, 0.5)
 	margin := z.margin(z.lead)
-	if z.hasPlan() || !(margin >= 1) || math.IsInf(margin, 1) || !(now > 0) {
+	if z.hasPlan() || !(now > 0) || !atLeastOne(margin) {
 		return nil
 	}
-	if steady := z.live.Steady; z.signal == z.p.Signal && z.number(steady) == signal.Fresh {
-		margin *= max(1, min(steady.Value/now, nowcastMost))
+	if steady, ok := z.steady(); ok {
+		margin *= max(1, min(steady/now, nowcastMost))
 	}
 	step, path := z.o.Defaults.AheadStep, z.along(0.5, margin)
 	out := make([]int32, min(len(ahead), int(likelyFor/step)))
