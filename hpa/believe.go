@@ -106,7 +106,8 @@ func newBelief(svc *fleet.Service, p *portrait.Portrait, live *Live, now time.Ti
 	return b
 }
 
-// couldServe reports whether the ready replicas could have served a load. What is no load, or was served by none, says nothing against it.
+// couldServe reports whether the ready replicas could have served a load. A value that is no load says nothing against
+// it, and neither do no replicas.
 func (b *belief) couldServe(load float64) bool {
 	ready := float64(b.svc.Ready())
 	if !signal.Sound(load) || ready == 0 {
@@ -115,7 +116,8 @@ func (b *belief) couldServe(load float64) bool {
 	return b.p.CouldServe(load, ready, b.coresMost)
 }
 
-// refusesLoad reports whether the load is more than could have been served, and nothing bears it out. CPU is borne out by nothing.
+// refusesLoad reports whether the load is more than could have been served, and nothing bears it out. CPU is borne
+// out by nothing.
 func (b *belief) refusesLoad() bool {
 	load := b.live.Load
 	if !load.OK || b.couldServe(load.Value) {
@@ -128,7 +130,8 @@ func (b *belief) refusesLoad() bool {
 	return false
 }
 
-// refuses reports whether a value of one of the service's metrics cannot be true. A query of the tenant's counts anything: it is believed as far as its
+// refuses reports whether a value of one of the service's metrics cannot be true. A query of the tenant's counts
+// anything: it is believed as far as its
 // source is.
 func (b *belief) refuses(m *fleet.Metric, v float64) bool {
 	switch m.Type {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Most is the most that a service asks for between two times from now: its target, and what its tide asks for. While a signal is missing it is no less
+// Most is the most that a service asks for between two times from now: its target, and what its tide asks for. While
+// a signal is missing it is no less
 // than the pods that exist.
 func (t *Target) Most(from, to time.Duration) int32 {
 	var n int32
@@ -26,7 +27,8 @@ func (t *Target) Most(from, to time.Duration) int32 {
 	return n
 }
 
-// MostLikely is the most that a service asks for between two times from now if its tide comes as its median has it. Where that is not known, all that it
+// MostLikely is the most that a service asks for between two times from now if its tide comes as its median has it.
+// Where that is not known, all that it
 // may ask for is likely.
 func (t *Target) MostLikely(from, to time.Duration) int32 {
 	if len(t.Likely) == 0 {

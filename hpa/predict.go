@@ -135,7 +135,8 @@ func (z *sizer) liftedDay() reason.Reason {
 	return reason.Of(reason.LiftedDay, d.Name, number(d.Factor), kin)
 }
 
-// tideUsable reports whether the tide counts what the portrait does, and is neither too old nor of a clock that is ahead.
+// tideUsable reports whether the tide counts what the portrait does, and is neither too old nor of a clock that is
+// ahead.
 func (z *sizer) tideUsable() bool {
 	age := z.now.Sub(z.t.Made)
 	if z.t.Signal != z.p.Signal || age > z.o.Defaults.TideAge {

@@ -43,7 +43,7 @@ type sizing struct {
 	held, limited reason.Code
 }
 
-// held identifies an action that was held back. What the words of the cause count is not part of it: it changes while
+// held identifies an action that was held back. Numbers in the words of its cause are not part of it: they change while
 // the cause stands.
 type held struct {
 	subject planner.Subject
