@@ -109,6 +109,7 @@ func runController(ctx context.Context, w *World, o controllerOptions, shared *S
 		if c.Portraits, c.Summaries, err = shared.learned(ctx); err != nil {
 			return err
 		}
+		c.forget()
 	}
 	w.begin()
 	for c.epoch = 1; !w.over() && c.err == nil; c.epoch++ {
@@ -221,7 +222,7 @@ func newController(w *World, o controllerOptions, others []Policy) *controller {
 		c.services = append(c.services, c.serviceFacts(i))
 	}
 	c.tenants, c.plans = tenantsOf(w.b), festivalsOf(w.b)
-	c.judge = c.newJudge()
+	c.judge, w.learns = c.newJudge(), c.learns()
 	return c
 }
 

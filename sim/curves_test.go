@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/api/config"
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/sim/scenario"
 )
 
@@ -113,6 +115,47 @@ func TestSizedByTheTrueCurve(t *testing.T) {
 			t.Errorf("limit %s: the rule breaks %d minutes in %.0f core-hours, the true curve %d in %.0f", tc.limit,
 				rule.SLOViolationMinutes,
 				rule.OnlineCoreHours, truth.SLOViolationMinutes, truth.OnlineCoreHours)
+		}
+	}
+}
+
+// The loop learns from the values of the history what a replica carries: no more than it truly does, and not far
+// below. Rows that are given their capacity learn none.
+func TestHistoryTeachesWhatAReplicaCarries(t *testing.T) {
+	b := tinyAfter(14*24*time.Hour+scenario.WarmUp, 20, 2, tide(6, 20))
+	o := &b.Services[0]
+	before, spec := o.Capacity(), *o.Spec
+	spec.SLO = scenario.SLO{Latency: config.Duration(600 * time.Millisecond), Quantile: 0.99, Errors: 0.01,
+		Objective: scenario.Objective{GoodMinutes: 0.99}}
+	spec.Curve = scenario.Curve{ServiceTime: config.Duration(100 * time.Millisecond)}
+	o.Become(&spec)
+	for k := range o.Load.Values {
+		o.Load.Values[k] *= o.Capacity() / before
+	}
+	o.Static = 20 // its peak is its limit: some minutes break
+	b.Jitter = 0.03
+	shared := Share(b)
+	portraits, _, err := shared.learned(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := portraits[o.ID()]
+	w := NewWorld(b, shared.rates)
+	truth := w.services[0].trueTarget(b.Jitter) * float64(o.Cores) / o.CPUSeconds
+	l := p.Capacity.Of(fleet.LatencyName(0.99))
+	if l == nil || p.Capacity.Of(fleet.LevelNameErrors) == nil {
+		t.Fatalf("levels of the portrait: %v", p.Capacity)
+	}
+	if e := l.Capacity(0.99); e.Load > 1.05*truth || e.Load < 0.85*truth {
+		t.Errorf("learned %+v, and %v is the truth of %v without jitter", e, truth, o.Capacity())
+	}
+	for _, given := range []Capacity{CapacityRule, CapacityTrue} {
+		row := Row{Policy: Springtide, Lender: LendNone, Target: 95, Knob: KnobAvailability, Default: true, Capacity: given}
+		c := newController(NewWorld(b, shared.rates), *row.controller(b), nil)
+		c.Portraits = map[fleet.ServiceID]portrait.Portrait{o.ID(): p}
+		c.forget()
+		if c.w.learns || c.Portraits[o.ID()].Capacity != nil || len(c.levels(0, begin.Add(-time.Hour), 60).Of) > 0 {
+			t.Errorf("the row %q learns", given)
 		}
 	}
 }

@@ -200,6 +200,7 @@ func (c *controller) batch(i int, from, to time.Time) portrait.Batch {
 	if requests {
 		b.Load = series.New(from, time.Minute, n)
 	}
+	b.Levels = c.levels(i, from, n)
 	first := int(from.Sub(w.start) / time.Minute)
 	for k := range n {
 		m := minute{ready: float64(s.Static)}

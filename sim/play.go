@@ -28,10 +28,14 @@ func (w *World) play() {
 		s.sum.cores += o.UsedCores() / float64(perMinute)
 		s.sum.served += o.Served / float64(perMinute)
 		s.sum.ready += float64(s.ready) / float64(perMinute)
+		if w.learns {
+			s.worst(&o)
+		}
 		if w.unmeasured(i) {
 			s.sum.cores, s.sum.served = math.NaN(), math.NaN()
 		}
 		if (w.tick+1)%perMinute == 0 {
+			s.keepMinute(!math.IsNaN(s.sum.served))
 			s.minutes = append(s.minutes, s.sum)
 			s.sum = minute{}
 		}

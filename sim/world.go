@@ -65,6 +65,8 @@ type World struct {
 	lost, lives int
 	// watch, when set, is called at each tick once everything is decided.
 	watch func()
+	// learns says that a controller learns from the values of the levels.
+	learns bool
 	// journal and reporter, when set, receive each cycle, log of what the loop logs.
 	journal  func(*loop.Record)
 	reporter loop.Reporter
@@ -99,8 +101,11 @@ type service struct {
 	used, total [history]float64
 	readyThen   [history]int
 	// minutes are what was measured of each minute of the run: cores in use.
-	minutes  []minute
-	sum      minute
+	minutes []minute
+	sum     minute
+	// values are those of the levels by minute, where a controller learns from them; value that of the running minute.
+	values   [][]float64
+	value    []float64
 	last     measure.Outcome
 	broken   int32 // ticks in a row in which the SLO did not hold
 	startUps []time.Duration

@@ -13,7 +13,7 @@ import (
 	"github.com/springtide/springtide/lab/prom"
 )
 
-// wall is how the reality check is played. A minute lasts two seconds: Prometheus is given a clock that runs thirty
+// wall is how the reality check is played. A minute lasts three seconds: Prometheus is given a clock that runs twenty
 // times as fast, and times of requests are as they are.
 var wall = struct {
 	quota  quota
@@ -25,9 +25,9 @@ var wall = struct {
 	hold          int // minutes at each step
 	truth, settle int // minutes at each load of the bisection, and those before them that do not count
 	grid          int // loads that the bisection may try
-}{quota: quota{each: 20 * time.Millisecond, period: 100 * time.Millisecond}, minute: 2 * time.Second, scrape: 4,
+}{quota: quota{each: 30 * time.Millisecond, period: 100 * time.Millisecond}, minute: 3 * time.Second, scrape: 4,
 	objective: 0.95,
-	tides:     2, steps: 20, hold: 5, truth: 40, settle: 3, grid: 64}
+	tides:     2, steps: 20, hold: 8, truth: 60, settle: 3, grid: 64}
 
 // limits are the thresholds of the 99th percentile.
 var limits = []time.Duration{50 * time.Millisecond, 250 * time.Millisecond, 1000 * time.Millisecond}
@@ -58,7 +58,8 @@ func TestCapacityByTheWall(t *testing.T) {
 	if os.Getenv("SHORT") != "" {
 		wall.tides, wall.steps, wall.hold, wall.truth, wall.grid = 1, 8, 2, 8, 16
 	}
-	m := measured{Objective: wall.objective, Limits: limits}
+	m := measured{Objective: wall.objective, Limits: limits,
+		Cores: wall.quota.each.Seconds() / wall.quota.period.Seconds()}
 	m.Observations = observe(t)
 	m.Truths = bisect(t)
 	text, err := json.MarshalIndent(m, "", " ")
