@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	serviceHead = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticService\nmetadata: {name: NAME, namespace: default}\nspec:\n  slo: {utilisation: {percent: 60}}\n  replicas: {min: 1, max: 20}\n"
+	serviceHead = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticService\nmetadata: {name: NAME, namespace: default}\nspec:\n  slo: {utilization: {cpu: \"60%\"}}\n  replicas: {min: 1, max: 20}\n"
 	deployment  = "  targetRef: {apiVersion: apps/v1, kind: Deployment, name: NAME}\n"
 	poolHead    = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityPool\nmetadata: {name: NAME}\nspec:\n  class: Online\n"
 	quotaHead   = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityQuota\nmetadata: {name: NAME}\nspec:\n  guarantee: {cpu: \"1\", memory: 1Gi}\n"

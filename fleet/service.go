@@ -133,9 +133,8 @@ type Service struct {
 	Windows  []Window
 	Calendar Calendar
 	Quantile float64 // of the tide that sizing must cover, e.g. 0.95
-	// Stabilisation is how long every part must agree before a scale-in.
-	Stabilisation time.Duration
-	Tolerance     float64
+	// Behavior bounds how fast it is scaled.
+	Behavior Behavior
 	// LinkGroup names services of one namespace on one call chain; LinkRatio is how many replicas of this one a unit of the chain's work needs, 0
 	// where that is learned.
 	LinkGroup string

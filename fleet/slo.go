@@ -124,19 +124,32 @@ func (s *SLO) CPULimit() float64 {
 	return 0
 }
 
-// TightestLatency is the latency level of the highest quantile, that is of the requests that suffer first; nil where the service states
-// no latency.
+// Unread names the levels that are carried and that nothing reads yet: they neither size the service nor are judged. The
+// store reads the tightest latency from the default source, and CPU.
+func (s *SLO) Unread() []string {
+	var out []string
+	read := s.TightestLatency()
+	for i := range s.Levels {
+		if l := &s.Levels[i]; l != read && l.Name != LevelNameCPU {
+			out = append(out, l.Name)
+		}
+	}
+	return out
+}
+
+// TightestLatency is the latency level of the highest quantile, that is of the requests that suffer first, among those from the default
+// source; nil where the service states none.
 func (s *SLO) TightestLatency() *Level {
 	var out *Level
 	for i := range s.Levels {
-		if l := &s.Levels[i]; l.Kind == LevelLatency && (out == nil || l.Quantile > out.Quantile) {
+		if l := &s.Levels[i]; l.Kind == LevelLatency && l.Source == (Source{Preset: PresetOTel}) && (out == nil || l.Quantile > out.Quantile) {
 			out = l
 		}
 	}
 	return out
 }
 
-// LatencyLimit is the limit of [SLO.TightestLatency]; 0 where the service states no latency.
+// LatencyLimit is the limit of [SLO.TightestLatency]; 0 where there is none.
 func (s *SLO) LatencyLimit() time.Duration {
 	if l := s.TightestLatency(); l != nil {
 		return l.Duration()
@@ -144,7 +157,7 @@ func (s *SLO) LatencyLimit() time.Duration {
 	return 0
 }
 
-// LatencyQuantile is the quantile of [SLO.TightestLatency]; 0 where the service states no latency.
+// LatencyQuantile is the quantile of [SLO.TightestLatency]; 0 where there is none.
 func (s *SLO) LatencyQuantile() float64 {
 	if l := s.TightestLatency(); l != nil {
 		return l.Quantile

@@ -22,7 +22,7 @@ func TestAlikeIsTheSameAlgorithm(t *testing.T) {
 		for range a.Unready {
 			c.unready = append(c.unready, sample{request: int64(a.Request)})
 		}
-		want, wantOK := cpuReplicas(c, current, percentOf(target), 0.1)
+		want, wantOK := cpuReplicas(c, current, percentOf(target), tolerances{0.1, 0.1})
 		got, ok := Reactive(a, current, target, 0.1)
 		if got != want.replicas || ok != wantOK {
 			t.Fatalf("%d (%v), one by one %d (%v)", got, ok, want.replicas, wantOK)

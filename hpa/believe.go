@@ -169,7 +169,7 @@ type recent struct{ used, requested, pods float64 }
 func (f recent) bears(svc *fleet.Service, p *portrait.Portrait) bool {
 	advised := p.Advice.CPU
 	switch {
-	case f.pods == 0, f.used > f.requested*UtilisationTarget(svc)*(1+svc.Tolerance):
+	case f.pods == 0, f.used > f.requested*UtilisationTarget(svc)*(1+tolerancesOf(svc, Standard().Tolerance).up):
 		return true
 	case advised.OK && f.used > f.pods*advised.Value.Target:
 		return true
@@ -192,7 +192,7 @@ func (l *Live) queues(svc *fleet.Service, now time.Time) bool {
 		if m.Type != fleet.MetricQuery || !(m.Target > 0) {
 			continue
 		}
-		if k := l.Signals[m.Name]; l.fresh(k, now) && k.Value > m.Target*ready*(1+svc.Tolerance) {
+		if k := l.Signals[m.Name]; l.fresh(k, now) && k.Value > m.Target*ready*(1+tolerancesOf(svc, Standard().Tolerance).up) {
 			return true
 		}
 	}

@@ -11,27 +11,62 @@ import (
 // decide brings what is wanted through rate, room, proof, stabilisation, quota and bounds, in this order: each later
 // one is a stronger
 // word than the ones before it.
-func (z *sizer) decide(tg *Target, floors, reactive int32) {
-	want := floors
-	if !z.floorOnly() {
-		limit := z.rateLimit(z.current)
-		want = max(floors, min(reactive, limit))
-		if reactive > want {
-			tg.Limited = LimitedRate
-			z.note(reason.CutByRate, want)
-		}
-	}
+func (z *sizer) decide(tg *Target, a asks) {
+	want := z.paced(tg, a)
 	if r := z.within.Room; r > 0 && want > r {
 		want = r
 		tg.Limited = LimitedRoom
 		z.note(reason.CutByRoom, want, z.within.RoomWhy)
 	}
-	next, remember := want, want
+	next, remember := z.settled(want, a.meant), want
+	if next < want {
+		if next == z.held {
+			tg.Held = HeldStabilisation
+		}
+		z.note(heldOrCut(next == z.held), next)
+	}
 	if want < z.held {
 		next, remember = z.shrink(tg, want)
 	}
 	tg.Decision = Decision{At: z.now, Replicas: remember, From: z.held}
 	tg.Replicas = z.bound(tg, next)
+}
+
+// asks are what is wanted, by how it is bounded.
+type asks struct {
+	// meant are the operator's own levels: the minimum, windows and plans. They are never bounded.
+	meant int32
+	// free is what no policy bounds, and bounded what the policies of scale-out do.
+	free, bounded int32
+}
+
+// asks sorts what is wanted. The default policies bound what live signals ask for: a forecast is meant to be early. The operator's own policies are
+// about what the service stands, so they bound the forecast and its call chain too.
+func (z *sizer) asks(parts []Part, floors, reactive int32) asks {
+	a := asks{meant: max(z.svc.Min, 0), free: floors, bounded: reactive}
+	for i := range parts {
+		p := &parts[i]
+		if p.Replicas.OK && (p.Kind == PartWindow || p.Kind == PartFestival) {
+			a.meant = max(a.meant, p.Replicas.Value)
+		}
+	}
+	if z.svc.Behavior.Up.Bound() {
+		a.free, a.bounded = a.meant, max(floors, reactive)
+	}
+	return a
+}
+
+// paced cuts what is wanted to the rate of scale-out. An HPA whose floor is kept paces itself.
+func (z *sizer) paced(tg *Target, a asks) int32 {
+	if z.floorOnly() {
+		return max(a.free, a.meant)
+	}
+	want := max(a.free, min(a.bounded, z.mostNow(z.current)))
+	if a.bounded > want {
+		tg.Limited = LimitedRate
+		z.note(reason.CutByRate, want)
+	}
+	return want
 }
 
 // shrink judges a scale-in: it needs every signal fresh, a tide to trust, a controller that has watched, and agreement
@@ -84,8 +119,14 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 }
 
 // leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last
-// ShrinkWindow. An error is then seen while most of the replicas are still there.
+// ShrinkWindow, unless the operator has policies of their own. An error is then seen while most of the replicas are still there.
 func (z *sizer) leastNow() int32 {
+	rules := int32(0)
+	if z.svc.Behavior.Down.Bound() {
+		if rules = z.leastByRules(z.held); !z.p.Doubt.Eased {
+			return rules
+		}
+	}
 	d := z.o.Defaults
 	window, share, pods := d.ShrinkWindow, d.ShrinkShare, d.ShrinkPods
 	if z.p.Doubt.Eased {
@@ -97,11 +138,18 @@ func (z *sizer) leastNow() int32 {
 			top = max(top, h.From)
 		}
 	}
-	return min(z.held, top-max(ceil(float64(top)*share), pods))
+	return min(z.held, max(rules, top-max(ceil(float64(top)*share), pods)))
 }
 
 // onlyForecast reports whether all that a scale-in lacks is a forecast to trust.
 func (z *sizer) onlyForecast() bool { return len(z.missing) == 1 && !z.missing[0].Live() }
+
+func heldOrCut(held bool) reason.Code {
+	if held {
+		return reason.HeldByScaleOutStabilisation
+	}
+	return reason.CutByScaleOutStabilisation
+}
 
 func heldOrEased(held bool) reason.Code {
 	if held {
@@ -127,6 +175,9 @@ func (z *sizer) stabilise(want int32) (int32, reason.Reason) {
 		if h.At.After(z.now.Add(-window)) && (h.Replicas > next || (h.Replicas == next && next > want && h.At.After(at))) {
 			next, at = h.Replicas, h.At
 		}
+	}
+	if window <= 0 {
+		return want, reason.Reason{}
 	}
 	known := z.now.Sub(oldest)
 	if len(z.o.History) == 0 || known < window-z.o.Defaults.Cycle {

@@ -39,7 +39,7 @@ func calm(n int32) *world {
 		ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment", TargetFound: true,
 		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale,
 		SLO: fleet.Levels(fleet.Latency(0.99, 200*time.Millisecond)),
-		Min: 2, Max: 40, Quantile: 0.95, Stabilisation: 5 * time.Minute, Tolerance: 0.1,
+		Min: 2, Max: 40, Quantile: 0.95,
 		Request: fleet.Resources{CPU: 1000, Memory: 2 * fleet.GiB},
 		Desired: fleet.KnownAt(n, noon),
 	}

@@ -1,6 +1,7 @@
 package hpa
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -49,12 +50,12 @@ type Defaults struct {
 	Tolerance float64
 	// Stabilisation is how long every part must agree before a scale-in; used where the service says none.
 	Stabilisation time.Duration
-	// RateWindow, RateFactor and RatePods bound what the reactive parts may add: in one window to at most the larger of
+	// RateWindow, RateFactor and RatePods bound what the reactive parts may add where the service has no policies: in one window to at most the larger of
 	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
 	RateWindow time.Duration
 	RateFactor float64
 	RatePods   int32
-	// ShrinkWindow, ShrinkShare and ShrinkPods bound a scale-in: in one window by the larger of the share and the pods.
+	// ShrinkWindow, ShrinkShare and ShrinkPods bound a scale-in where the service has no policies: in one window by the larger of the share and the pods.
 	ShrinkWindow time.Duration
 	ShrinkShare  float64
 	ShrinkPods   int32
@@ -132,18 +133,15 @@ func Standard() Defaults {
 func (o Options) resolved(svc *fleet.Service, window time.Duration) Options {
 	o.Defaults.fill()
 	o.Defaults.follow(window)
-	if svc.Stabilisation > 0 {
-		o.Defaults.Stabilisation = svc.Stabilisation
-	}
-	if svc.Tolerance > 0 {
-		o.Defaults.Tolerance = svc.Tolerance
-	}
+	usual := o.Defaults.Stabilisation
+	o.Defaults.Stabilisation = svc.Behavior.Down.Stabilization.Or(usual)
 	if o.MaxAge <= 0 {
 		o.MaxAge = signal.FreshFor(window)
 	}
 	o.Defaults.LastGood = max(o.Defaults.LastGood, 2*o.MaxAge)
 	if o.Window <= 0 {
-		o.Window = o.Defaults.Stabilisation
+		// A scale-in that needs no agreement still needs a leader that has seen the service.
+		o.Window = cmp.Or(max(o.Defaults.Stabilisation, 0), usual)
 	}
 	return o
 }

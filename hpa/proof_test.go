@@ -47,7 +47,9 @@ func TestProofsOfScaleIn(t *testing.T) {
 		{"no history", func(w *world) { w.o.History = nil }, HeldStabilisation},
 		{"history of two minutes", func(w *world) { w.o.History = w.o.History[8:] }, HeldStabilisation},
 		{"history of three minutes", func(w *world) { w.o.History = w.o.History[7:] }, HeldStabilisation},
-		{"a longer stabilisation", func(w *world) { w.svc.Stabilisation, w.o.Window = 30*time.Minute, time.Minute }, HeldStabilisation},
+		{"a longer stabilisation", func(w *world) {
+			w.svc.Behavior.Down.Stabilization, w.o.Window = fleet.Says(30*time.Minute), time.Minute
+		}, HeldStabilisation},
 	} {
 		w := falling(8, 4)
 		c.change(w)

@@ -136,7 +136,7 @@ type usage struct {
 // It differs in three ways, all of them towards more replicas. Where fewer pods are listed than are wanted, usage above its target never
 // asks for fewer than now. Pods missing for longer than ImputeFor count, when usage is above its target, with the mean of the rest and no
 // longer as idle. While a rollout lasts, serving pods of the old revision stand in for the ones that are still to come.
-func cpuReplicas(c census, current int32, targetPercent int64, tolerance float64) (usage, bool) {
+func cpuReplicas(c census, current int32, targetPercent int64, tolerance tolerances) (usage, bool) {
 	return react(crowds{measured: crowdOf(c.measured, targetPercent), unready: crowdOf(c.unready, targetPercent),
 		missing: crowdOf(c.missing, targetPercent), lost: crowdOf(c.lost, targetPercent),
 		others: max(0, min(c.others, int(current)-c.alive))}, current, targetPercent, tolerance)
@@ -169,7 +169,7 @@ func (c crowd) plus(o crowd) crowd {
 }
 
 // react is the algorithm on sums.
-func react(c crowds, current int32, targetPercent int64, tolerance float64) (usage, bool) {
+func react(c crowds, current int32, targetPercent int64, tolerance tolerances) (usage, bool) {
 	used, requested := c.measured.used, c.measured.requested
 	if requested <= 0 || targetPercent <= 0 {
 		return usage{}, false
@@ -204,7 +204,7 @@ func react(c crowds, current int32, targetPercent int64, tolerance float64) (usa
 		}
 		ratio = again
 	}
-	if within(ratio, tolerance) {
+	if tolerance.within(ratio) {
 		return hold, true
 	}
 	replicas := ceil(ratio * float64(n))
@@ -215,15 +215,13 @@ func react(c crowds, current int32, targetPercent int64, tolerance float64) (usa
 }
 
 // perReplica is upstream's algorithm for a value per replica (GetExternalPerPodMetricReplicas), in thousandths as upstream counts them.
-func perReplica(value, target float64, current int32, tolerance float64) int32 {
+func perReplica(value, target float64, current int32, tolerance tolerances) int32 {
 	usage, want := math.Ceil(value*1000-1e-6), math.Round(target*1000)
-	if current > 0 && within(usage/(want*float64(current)), tolerance) {
+	if current > 0 && tolerance.within(usage/(want*float64(current))) {
 		return current
 	}
 	return ceil(usage / want)
 }
-
-func within(ratio, tolerance float64) bool { return 1-tolerance <= ratio && ratio <= 1+tolerance }
 
 // ceil rounds up to a replica count and saturates.
 func ceil(v float64) int32 {
@@ -234,21 +232,4 @@ func ceil(v float64) int32 {
 		return math.MaxInt32
 	}
 	return int32(v)
-}
-
-// rateLimit is the most that the reactive parts may ask for now: from the count at the start of the rate window the larger of twice as
-// many and four more (upstream's default scaleUp policies, with its rule that earlier additions within the window count). The count at
-// the window's start is what the first decision inside of it was taken at.
-func (z *sizer) rateLimit(current int32) int32 {
-	d := z.o.Defaults
-	start, first := current, time.Time{}
-	for _, h := range z.o.History {
-		if !h.At.After(z.now.Add(-d.RateWindow)) || h.At.After(z.now) {
-			continue
-		}
-		if first.IsZero() || h.At.Before(first) || (h.At.Equal(first) && h.From < start) {
-			start, first = h.From, h.At
-		}
-	}
-	return max(current, ceil(float64(start)*d.RateFactor), ceil(float64(start)+float64(d.RatePods)))
 }

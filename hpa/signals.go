@@ -79,7 +79,7 @@ func (z *sizer) cpuPart(m fleet.Metric) Part {
 		z.miss(MissingMetric, m.Name)
 	}
 	due := len(z.pods.measured) + len(z.pods.missing) + len(z.pods.lost)
-	u, ok := cpuReplicas(z.pods, z.current, target, z.o.Defaults.Tolerance)
+	u, ok := cpuReplicas(z.pods, z.current, target, z.tolerance)
 	switch {
 	case ok && enough:
 		part.Why = reason.Of(reason.CPUAt, u.percent, len(z.pods.measured), target)
@@ -121,7 +121,7 @@ func (z *sizer) valuePart(m fleet.Metric) Part {
 	case how == signal.Absent:
 		part.Why = whyAbsent(k, z.now)
 	default:
-		part.Replicas = fleet.KnownAt(perReplica(k.Value, m.Target, z.current, z.o.Defaults.Tolerance), z.now)
+		part.Replicas = fleet.KnownAt(perReplica(k.Value, m.Target, z.current, z.tolerance), z.now)
 		var age reason.Reason
 		if how == signal.Aged {
 			age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))

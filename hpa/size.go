@@ -21,6 +21,7 @@ type sizer struct {
 	o    Options
 
 	util, quantile float64
+	tolerance      tolerances
 	capacity       float64 // load of one replica
 	capacityKnown  bool
 	lead           time.Duration
@@ -48,6 +49,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	if !(z.quantile > 0 && z.quantile < 1) {
 		z.quantile = 0.95
 	}
+	z.tolerance = tolerancesOf(svc, z.o.Defaults.Tolerance)
 	z.util = z.o.Defaults.utilisation(svc)
 	z.capacity, z.capacityKnown = capacity(svc, p, z.util)
 	z.lead = z.leadOf()
@@ -167,7 +169,7 @@ func (d *Demand) Within(b Bounds) Target {
 	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now),
 		Why: reason.Of(reason.OwnMinimum)})
 	tg.Wanted = max(floors, reactive)
-	z.decide(&tg, floors, reactive)
+	z.decide(&tg, z.asks(tg.Parts, floors, reactive))
 	tg.Notes = z.notes
 	return tg
 }

@@ -145,7 +145,7 @@ func TestFoldKeepsMinutesApart(t *testing.T) {
 	}
 }
 
-// What replicas carry adds at most 3 KB to a portrait, and a portrait without it is read as before.
+// A portrait grows by 3 KB at most with what replicas carry, and one without it is read as before.
 func TestLevelsAreSmall(t *testing.T) {
 	p := full()
 	without, err := Marshal(p)

@@ -270,35 +270,37 @@ const (
 	PartUnknown    Code = "PartUnknown"
 	SignalsMissing Code = "SignalsMissing"
 
-	NotBelieved          Code = "NotBelieved"
-	CPUBeyondMost        Code = "CPUBeyondMost"
-	LoadBeyondMost       Code = "LoadBeyondMost"
-	CutByRate            Code = "CutByRate"
-	CutByRoom            Code = "CutByRoom"
-	CutByQuota           Code = "CutByQuota"
-	DrainedByQuota       Code = "DrainedByQuota"
-	CutByMaximum         Code = "CutByMaximum"
-	RaisedToMinimum      Code = "RaisedToMinimum"
-	HeldByFall           Code = "HeldByFall"
-	HeldByForecast       Code = "HeldByForecast"
-	HeldBySignals        Code = "HeldBySignals"
-	HeldByRollout        Code = "HeldByRollout"
-	HeldByNewLeader      Code = "HeldByNewLeader"
-	HeldByStabilisation  Code = "HeldByStabilisation"
-	EasedByStabilisation Code = "EasedByStabilisation"
-	EasedByRate          Code = "EasedByRate"
-	LiveSignalsAlone     Code = "LiveSignalsAlone"
-	FallNotConfirmed     Code = "FallNotConfirmed"
-	FellBeyondHistory    Code = "FellBeyondHistory"
-	DecisionsKnown       Code = "DecisionsKnown"
-	WantedAgo            Code = "WantedAgo"
-	OwnMaximum           Code = "OwnMaximum"
-	WindowMaximum        Code = "WindowMaximum"
-	AutoscalerMaximum    Code = "AutoscalerMaximum"
-	NoChange             Code = "NoChange"
-	TargetNotFound       Code = "TargetNotFound"
-	ReplicasNotRead      Code = "ReplicasNotRead"
-	NoAutoscaler         Code = "NoAutoscaler"
+	NotBelieved                 Code = "NotBelieved"
+	CPUBeyondMost               Code = "CPUBeyondMost"
+	LoadBeyondMost              Code = "LoadBeyondMost"
+	CutByRate                   Code = "CutByRate"
+	CutByRoom                   Code = "CutByRoom"
+	CutByQuota                  Code = "CutByQuota"
+	DrainedByQuota              Code = "DrainedByQuota"
+	CutByMaximum                Code = "CutByMaximum"
+	RaisedToMinimum             Code = "RaisedToMinimum"
+	HeldByFall                  Code = "HeldByFall"
+	HeldByForecast              Code = "HeldByForecast"
+	HeldBySignals               Code = "HeldBySignals"
+	HeldByRollout               Code = "HeldByRollout"
+	HeldByNewLeader             Code = "HeldByNewLeader"
+	HeldByStabilisation         Code = "HeldByStabilisation"
+	HeldByScaleOutStabilisation Code = "HeldByScaleOutStabilisation"
+	CutByScaleOutStabilisation  Code = "CutByScaleOutStabilisation"
+	EasedByStabilisation        Code = "EasedByStabilisation"
+	EasedByRate                 Code = "EasedByRate"
+	LiveSignalsAlone            Code = "LiveSignalsAlone"
+	FallNotConfirmed            Code = "FallNotConfirmed"
+	FellBeyondHistory           Code = "FellBeyondHistory"
+	DecisionsKnown              Code = "DecisionsKnown"
+	WantedAgo                   Code = "WantedAgo"
+	OwnMaximum                  Code = "OwnMaximum"
+	WindowMaximum               Code = "WindowMaximum"
+	AutoscalerMaximum           Code = "AutoscalerMaximum"
+	NoChange                    Code = "NoChange"
+	TargetNotFound              Code = "TargetNotFound"
+	ReplicasNotRead             Code = "ReplicasNotRead"
+	NoAutoscaler                Code = "NoAutoscaler"
 )
 
 // Codes within the words of the above: parts of a size, and what bounds it.
@@ -648,9 +650,11 @@ var groups = []group{
 		HeldByRollout:   {"held while a rollout lasts", "no scale-in while pods of another revision serve"},
 		HeldByNewLeader: {"held until this controller has watched for %s",
 			"no scale-in by a leader of less than a window"},
-		HeldByStabilisation:  {"held by stabilisation: {}", "no scale-in below what was wanted within the window"},
-		EasedByStabilisation: {"eased by stabilisation: {}", "a scale-in as far as the window allows"},
-		EasedByRate:          {"eased to %s by the rate of scale-in", "a scale-in as far as its rate allows"},
+		HeldByScaleOutStabilisation: {"held by the stabilization of scale-out: %s was wanted within it", "no scale-out above what was wanted all along"},
+		CutByScaleOutStabilisation:  {"cut by the stabilization of scale-out: %s was wanted within it", "a scale-out as far as its window allows"},
+		HeldByStabilisation:         {"held by stabilisation: {}", "no scale-in below what was wanted within the window"},
+		EasedByStabilisation:        {"eased by stabilisation: {}", "a scale-in as far as the window allows"},
+		EasedByRate:                 {"eased to %s by the rate of scale-in", "a scale-in as far as its rate allows"},
 		LiveSignalsAlone: {"scale-in uses live signals alone at %s%%, as the forecast's skill is lost",
 			"the forecast's skill has been lost for long"},
 		FallNotConfirmed: {"the load fell faster than history since %s and no other source confirms it: check its metrics",

@@ -25,13 +25,32 @@ func TestOfflineWorkIsDocumented(t *testing.T) {
 			t.Errorf("no page on offline work names %s", name)
 		}
 	}
+	if objects := judgedBlocks(t, text); objects != 3 {
+		t.Errorf("%d objects of ours were judged, want the three ElasticJobs", objects)
+	}
+}
+
+// TestServiceLevelsAreDocumented: the objects of the page pass.
+func TestServiceLevelsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/slo.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if objects := judgedBlocks(t, string(page)); objects != 2 {
+		t.Errorf("%d objects of ours were judged, want two ElasticServices", objects)
+	}
+}
+
+// judgedBlocks judges the objects in a page and counts them.
+func judgedBlocks(t *testing.T, text string) int {
+	t.Helper()
 	objects := 0
 	for i, block := range strings.Split(text, "```yaml\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if !strings.Contains(block, "kind:") {
 			continue
 		}
-		result, err := offline.Files([]offline.Input{{Name: "offline-work.md", Text: []byte(block)}}, offline.Options{})
+		result, err := offline.Files([]offline.Input{{Name: "page.md", Text: []byte(block)}}, offline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +59,5 @@ func TestOfflineWorkIsDocumented(t *testing.T) {
 			t.Errorf("block %d: %s", i, f)
 		}
 	}
-	if objects != 3 {
-		t.Errorf("%d objects of ours were judged, want the three ElasticJobs", objects)
-	}
+	return objects
 }

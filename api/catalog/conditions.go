@@ -46,7 +46,7 @@ var types = map[string]string{
 	ConditionRise:          "the measured load is more than the replicas could have served, or rose faster than history; there only while it is so",
 	ConditionReady:         "a pool lends, a quota is met, a festival plan acts",
 	ConditionDataFresh:     "the metrics source answers, and what it has of the service is new enough",
-	ConditionSLOMeasured:   "the latency that the SLO names is measured; else CPU sizes the service",
+	ConditionSLOMeasured:   "the levels that the SLO names are measured; else CPU sizes the service",
 	ConditionStoreReady:    "the store takes the journal",
 	ConditionAgentAlive:    "the node agents of a pool, or of a loan's machine, show life",
 	ConditionClean:         "the node side reported a loan's parcel empty for its hand-over",
@@ -197,7 +197,14 @@ var (
 	ServiceSLONoLatencySource = verdict(Service, ConditionSLOMeasured, no, "NoLatencySource",
 		"no pod of the service exports http_server_request_duration_seconds, so its CPU sizes it and nothing "+
 			"checks its latency; to fix: export OpenTelemetry's HTTP server metrics with the labels namespace "+
-			"and pod, or state slo.utilisation")
+			"and pod, or state slo.utilization")
+	ServiceSLOLevelNotMeasured = verdict(Service, ConditionSLOMeasured, no, "LevelNotMeasured",
+		"nothing measures %s: this release reads CPU and one latency, of the highest percentile with the preset "+
+			"otel; the other levels neither size the service nor are checked")
+	ServiceSLONoSource = verdict(Service, ConditionSLOMeasured, no, "NoSource",
+		"nothing measures %s, which this release does not read, and no pod of the service exports "+
+			"http_server_request_duration_seconds, so its CPU sizes it; to fix: export OpenTelemetry's HTTP server "+
+			"metrics with the labels namespace and pod, or state slo.utilization")
 )
 
 // Conditions of a CapacityPool.

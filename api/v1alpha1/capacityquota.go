@@ -115,12 +115,9 @@ type QuotaSlice struct {
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=128
 	Start string `json:"start"`
-	// Duration is how long it stays open, as in "4h30m".
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=24
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be written like 4h30m, be longer than 0 and at most 168h (7 days)"
-	Duration metav1.Duration `json:"duration"`
+	// Duration is how long it stays open, as in "4h30m" or "2d".
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-7]d$') || self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be written like 4h30m or 2d, be longer than 0 and at most 7d"
+	Duration Duration `json:"duration"`
 	// TimeZone is an IANA zone, as in "Asia/Shanghai".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

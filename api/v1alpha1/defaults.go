@@ -9,10 +9,15 @@ const (
 	DefaultActuation = "Scale"
 	// DefaultRequestsMode tells and changes nothing.
 	DefaultRequestsMode = "Recommend"
-	// DefaultForecastPercent covers all but one interval in twenty.
-	DefaultForecastPercent int32 = 95
-	// DefaultScaleInStabilisationSeconds is upstream HPA's.
-	DefaultScaleInStabilisationSeconds int32 = 300
+	// DefaultQuantile covers all but one interval in twenty. It and the four below are not filled in by the API server: status shows them as defaults.
+	DefaultQuantile Quantile = "0.95"
+	// DefaultGoodMinutes allows 201 bad minutes in DefaultOver, four whole weeks, so that each weekday counts alike.
+	DefaultGoodMinutes Percent  = "99.5%"
+	DefaultOver        Duration = "28d"
+	// DefaultPreset is the source of a latency and of an error rate.
+	DefaultPreset = "otel"
+	// DefaultHistogramUnit is Prometheus' base unit.
+	DefaultHistogramUnit = "s"
 
 	// DefaultLendableUnit is the unit that needs no agent on the node.
 	DefaultLendableUnit = "Node"

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ElasticService states the service level of one online service and how far Springtide may go to keep it cheaply.
 //
@@ -64,9 +67,9 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Enum=Scale;HPAFloor
 	// +kubebuilder:default=Scale
 	Actuation string `json:"actuation,omitempty"`
-	// SLO is what sizing protects.
+	// SLO is what the service promises, and what sizing protects.
 	SLO SLO `json:"slo"`
-	// Metrics are the reactive metrics; without any, CPU at the SLO's utilisation (or 60 %) is used.
+	// Metrics are the reactive metrics; without any, CPU at the SLO's utilization (or 60 %) is used.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
@@ -92,11 +95,10 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]{1,9})?$') && double(self) > 0.0",message="must be a positive decimal number in quotes, as in \"12.5\""
 	LinkRatio string `json:"linkRatio,omitempty"`
-	// ForecastPercent is the quantile of the tide that sizing must cover, in percent; 95 by default.
-	// +kubebuilder:validation:Minimum=50
-	// +kubebuilder:validation:Maximum=99
-	// +kubebuilder:default=95
-	ForecastPercent int32 `json:"forecastPercent,omitempty"`
+	// Forecast says how the forecast is used.
+	Forecast *Forecast `json:"forecast,omitempty"`
+	// Behavior bounds how fast the service is scaled, as the behavior of a HorizontalPodAutoscaler does.
+	Behavior *Behavior `json:"behavior,omitempty"`
 	// RequestsMode says how far the CPU and memory requests of the target's pods may be changed: Off reports nothing,
 	// Recommend reports what usage asks for, Recreate changes the template of the target, which rolls its pods over,
 	// and InPlace resizes running pods. The latter two need mode Auto, and change CPU only where replicas.min equals
@@ -104,15 +106,9 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Enum=Off;Recommend;Recreate;InPlace
 	// +kubebuilder:default=Recommend
 	RequestsMode string `json:"requestsMode,omitempty"`
-	// StartupSeconds overrides the learned time from a pod's start on its machine to Ready.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=7200
-	StartupSeconds *int32 `json:"startupSeconds,omitempty"`
-	// ScaleInStabilisationSeconds is how long every part must agree before a scale-in; 300 by default.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=3600
-	// +kubebuilder:default=300
-	ScaleInStabilisationSeconds *int32 `json:"scaleInStabilisationSeconds,omitempty"`
+	// Startup overrides the learned time from a pod's start on its machine to Ready, as in "90s".
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$') && duration(self) >= duration('1s') && duration(self) <= duration('2h')",message="must be a duration from 1s to 2h, as in 90s"
+	Startup Duration `json:"startup,omitempty"`
 }
 
 // Calendar names days on which the load of a service is unlike that of other days.
@@ -172,41 +168,11 @@ type TargetRef struct {
 	Name string `json:"name"`
 }
 
-// SLO is a service level; exactly one of latency and utilisation is set.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.latency) != has(self.utilisation)",message="exactly one of slo.latency and slo.utilisation must be set"
-type SLO struct {
-	// Latency bounds a latency quantile.
-	Latency *LatencySLO `json:"latency,omitempty"`
-	// Utilisation bounds the CPU utilisation.
-	Utilisation *UtilisationSLO `json:"utilisation,omitempty"`
-}
-
-// LatencySLO bounds a latency quantile.
-type LatencySLO struct {
-	// Percentile in percent, e.g. 99.
-	// +kubebuilder:validation:Minimum=50
-	// +kubebuilder:validation:Maximum=99
-	Percentile int32 `json:"percentile"`
-	// ThresholdMilliseconds is what the percentile must stay under.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=600000
-	ThresholdMilliseconds int32 `json:"thresholdMilliseconds"`
-}
-
-// UtilisationSLO bounds the CPU utilisation of the requests.
-type UtilisationSLO struct {
-	// Percent of the requested CPU that must not be exceeded.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	Percent int32 `json:"percent"`
-}
-
 // Metric is one reactive metric.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'CPU' || (has(self.targetPercent) && !has(self.targetPerReplica) && !has(self.query))",message="a CPU metric needs targetPercent, and neither targetPerReplica nor query"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Requests' || (has(self.targetPerReplica) && !has(self.targetPercent) && !has(self.query))",message="a Requests metric needs targetPerReplica (requests per second), and neither targetPercent nor query"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Query' || (has(self.query) && has(self.targetPerReplica) && !has(self.targetPercent))",message="a Query metric needs query and targetPerReplica, and no targetPercent"
+// +kubebuilder:validation:XValidation:rule="self.type != 'CPU' || (has(self.targetUtilization) && !has(self.targetPerReplica) && !has(self.query))",message="a CPU metric needs targetUtilization, and neither targetPerReplica nor query"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Requests' || (has(self.targetPerReplica) && !has(self.targetUtilization) && !has(self.query))",message="a Requests metric needs targetPerReplica (requests per second), and neither targetUtilization nor query"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Query' || (has(self.query) && has(self.targetPerReplica) && !has(self.targetUtilization))",message="a Query metric needs query and targetPerReplica, and no targetUtilization"
 type Metric struct {
 	// Name is unique within the service.
 	// +kubebuilder:validation:MinLength=1
@@ -216,15 +182,14 @@ type Metric struct {
 	// Type is CPU, Requests or Query.
 	// +kubebuilder:validation:Enum=CPU;Requests;Query
 	Type string `json:"type"`
-	// TargetPercent is the CPU utilisation to hold (type CPU).
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100
-	TargetPercent *int32 `json:"targetPercent,omitempty"`
-	// TargetPerReplica is the value a replica may carry (types Requests and Query), a decimal number as text.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=24
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]{1,9})?$') && double(self) > 0.0",message="must be a positive decimal number in quotes, as in \"12.5\""
-	TargetPerReplica string `json:"targetPerReplica,omitempty"`
+	// TargetUtilization is the share of the requested CPU to hold, as in "60%" (type CPU).
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(100|[0-9]{1,2}([.][0-9]{1,4})?)%$') && double(self.replace('%', '')) >= 1.0",message="must be a percentage from 1% to 100%, as in \"70%\""
+	TargetUtilization Percent `json:"targetUtilization,omitempty"`
+	// TargetPerReplica is the amount that a replica may carry, as in "250" (types Requests and Query).
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && !quantity(string(self)).isGreaterThan(quantity('1P'))",message="must be a positive amount, as in 250, \"12.5\" or 500m"
+	TargetPerReplica *resource.Quantity `json:"targetPerReplica,omitempty"`
 	// Query is a PromQL expression with one value; it only ever sees this namespace (type Query).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -259,12 +224,9 @@ type Window struct {
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=128
 	Start string `json:"start"`
-	// Duration is how long it stays open, as in "4h30m".
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=24
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be written like 4h30m, be longer than 0 and at most 168h (7 days)"
-	Duration metav1.Duration `json:"duration"`
+	// Duration is how long it stays open, as in "4h30m" or "2d".
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-7]d$') || self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be written like 4h30m or 2d, be longer than 0 and at most 7d"
+	Duration Duration `json:"duration"`
 	// TimeZone is an IANA zone, as in "Asia/Shanghai".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

@@ -62,7 +62,7 @@ func resizesByPortrait(t *testing.T, c *cluster, pod *corev1.Pod) {
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "ElasticService", "metadata": map[string]any{"namespace": pod.Namespace, "name": sized},
 		"spec": map[string]any{
 			"mode": "Auto", "requestsMode": "InPlace", "targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": sized},
-			"slo":      map[string]any{"latency": map[string]any{"percentile": int64(99), "thresholdMilliseconds": int64(250)}},
+			"slo":      map[string]any{"latency": []any{map[string]any{"percentile": "99", "under": "250ms"}}},
 			"replicas": map[string]any{"min": int64(1), "max": int64(1)},
 		},
 	}}

@@ -174,7 +174,7 @@ func TestCPUAsUpstream(t *testing.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "pods")
 		current := rapid.Int32Range(1, 15).Draw(t, "current")
 		target := rapid.Int32Range(5, 200).Draw(t, "target")
-		svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now), Tolerance: tolerance,
+		svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now),
 			Metrics: []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: float64(target) / 100}}}
 		live := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}}
 		s := source{pods: metrics.PodMetricsInfo{}}
@@ -228,7 +228,7 @@ func TestValuePerReplicaAsUpstream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now), Tolerance: tolerance,
+		svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now),
 			Metrics: []fleet.Metric{{Name: "queue", Type: fleet.MetricQuery, Target: float64(target) / 1000}}}
 		live := hpa.Live{Signals: map[string]fleet.Known[float64]{"queue": fleet.KnownAt(float64(value)/1000, now)}}
 		if got := ask(t, svc, live, now, "reactive:queue"); !got.OK || got.Value != want {

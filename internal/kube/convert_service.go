@@ -1,13 +1,9 @@
 package kube
 
 import (
-	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -32,22 +28,18 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 		key:    targetKey{a.Namespace, s.TargetRef.Kind, s.TargetRef.Name},
 		scaled: timeOf(a.Status.LastScaleTime),
 		service: fleet.Service{
-			ID:            fleet.ServiceID(name.String()),
-			UID:           fleet.UID(a.UID),
-			Target:        fleet.Name{Namespace: a.Namespace, Name: s.TargetRef.Name},
-			TargetKind:    s.TargetRef.Kind,
-			Mode:          modeOf(s.Mode),
-			Pause:         orText(s.Pause, fleet.Pause(v1alpha1.DefaultPause)),
-			Actuation:     orText(s.Actuation, fleet.Actuation(v1alpha1.DefaultActuation)),
-			RequestsMode:  orText(s.RequestsMode, fleet.RequestsMode(v1alpha1.DefaultRequestsMode)),
-			SLO:           sloOf(&s.SLO),
-			Min:           s.Replicas.Min,
-			Max:           s.Replicas.Max,
-			LinkGroup:     s.LinkGroup,
-			Quantile:      float64(v1alpha1.DefaultForecastPercent) / 100,
-			Stabilisation: seconds(s.ScaleInStabilisationSeconds, v1alpha1.DefaultScaleInStabilisationSeconds),
-			StartUp:       seconds(s.StartupSeconds, 0),
-			Tolerance:     defaultTolerance,
+			ID:           fleet.ServiceID(name.String()),
+			UID:          fleet.UID(a.UID),
+			Target:       fleet.Name{Namespace: a.Namespace, Name: s.TargetRef.Name},
+			TargetKind:   s.TargetRef.Kind,
+			Mode:         modeOf(s.Mode),
+			Pause:        orText(s.Pause, fleet.Pause(v1alpha1.DefaultPause)),
+			Actuation:    orText(s.Actuation, fleet.Actuation(v1alpha1.DefaultActuation)),
+			RequestsMode: orText(s.RequestsMode, fleet.RequestsMode(v1alpha1.DefaultRequestsMode)),
+			Min:          s.Replicas.Min,
+			Max:          s.Replicas.Max,
+			LinkGroup:    s.LinkGroup,
+			Behavior:     validate.Behavior(s.Behavior),
 		},
 	}
 	if t := a.Status.Takeovers; t != nil {
@@ -56,17 +48,21 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 	if r := a.Status.Recommendation; r != nil && r.AppliedTime != nil {
 		f.service.Resized = fleet.KnownAt(timeOf(r.AppliedTime), timeOf(r.AppliedTime))
 	}
-	if s.ForecastPercent > 0 {
-		f.service.Quantile = float64(s.ForecastPercent) / 100
-	}
+	// Texts that are not of their form are among the problems, as are those of the fields below.
+	f.service.SLO, _ = validate.SLO(&s.SLO)
+	f.service.Quantile, _ = v1alpha1.DefaultQuantile.Number()
 	if ps := validate.ElasticService(a, namespaceLabel); len(ps) > 0 {
 		f.problem = invalid(ps)
 		return f
 	}
 	var err error
-	if f.service.Metrics, err = metricsOf(s); err != nil {
-		f.problem = catalog.InvalidSpec.Of(err.Error())
+	if s.Forecast != nil && s.Forecast.Quantile != "" {
+		f.service.Quantile = judged(s.Forecast.Quantile.Number)
 	}
+	if s.Startup != "" {
+		f.service.StartUp = judged(s.Startup.Parse)
+	}
+	f.service.Metrics = metricsOf(s, f.service.SLO.CPULimit())
 	for i := range s.Windows {
 		w := windowOf(s.Windows[i].Start, s.Windows[i].TimeZone, s.Windows[i].Duration)
 		w.Name, w.Min, w.Max = s.Windows[i].Name, or(s.Windows[i].MinReplicas, 0), or(s.Windows[i].MaxReplicas, 0)
@@ -106,48 +102,44 @@ func invalid(ps []validate.Problem) fleet.Problem {
 	return catalog.InvalidSpec.Of(validate.Sentence(ps))
 }
 
-func sloOf(s *v1alpha1.SLO) fleet.SLO {
-	var out fleet.SLO
-	if l := s.Latency; l != nil {
-		out.Levels = append(out.Levels, fleet.Latency(float64(l.Percentile)/100, time.Duration(l.ThresholdMilliseconds)*time.Millisecond))
+// judged is the value of a text that was judged before.
+func judged[T any](parse func() (T, error)) T {
+	v, err := parse()
+	if err != nil {
+		panic("a text that was not judged: " + err.Error())
 	}
-	if u := s.Utilisation; u != nil {
-		out.Levels = append(out.Levels, fleet.CPU(float64(u.Percent)/100))
-	}
-	return out
+	return v
 }
 
-// metricsOf reads the reactive metrics; without any, CPU is held at the SLO's utilisation.
-func metricsOf(s *v1alpha1.ElasticServiceSpec) ([]fleet.Metric, error) {
-	cpu := int32(defaultCPUPercent)
-	if s.SLO.Utilisation != nil {
-		cpu = s.SLO.Utilisation.Percent
+// metricsOf reads the reactive metrics; without any, CPU is held at the limit of the SLO, if it has one.
+func metricsOf(s *v1alpha1.ElasticServiceSpec, limit float64) []fleet.Metric {
+	if limit <= 0 {
+		limit = defaultCPU
 	}
 	if len(s.Metrics) == 0 {
-		return []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: float64(cpu) / 100}}, nil
+		return []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: limit}}
 	}
 	out := make([]fleet.Metric, len(s.Metrics))
 	for i := range s.Metrics {
 		m := &s.Metrics[i]
 		out[i] = fleet.Metric{Name: m.Name, Type: fleet.MetricType(m.Type), Query: m.Query}
-		if out[i].Type == fleet.MetricCPU {
-			out[i].Target = share(m.TargetPercent, cpu)
-			continue
+		switch {
+		case m.TargetPerReplica != nil:
+			out[i].Target = m.TargetPerReplica.AsApproximateFloat64()
+		case m.TargetUtilization != "":
+			out[i].Target = judged(m.TargetUtilization.Share)
+		case out[i].Type == fleet.MetricCPU:
+			out[i].Target = limit
 		}
-		target, err := strconv.ParseFloat(m.TargetPerReplica, 64)
-		if err != nil || !(target > 0) || math.IsInf(target, 1) {
-			return nil, fmt.Errorf("spec.metrics[%d].targetPerReplica %q: write a positive decimal number, as in \"250\"", i, m.TargetPerReplica)
-		}
-		out[i].Target = target
 	}
-	return out, nil
+	return out
 }
 
 // windowOf reads a window that was judged before. The zone is resolved here, at the edge, so that no zone data is read by decisions.
-func windowOf(start, zone string, d metav1.Duration) fleet.Window {
+func windowOf(start, zone string, length v1alpha1.Duration) fleet.Window {
 	loc, err := validate.Zone(zone)
 	if err != nil {
 		panic("a window that was not judged: " + err.Error())
 	}
-	return fleet.Window{Schedule: start, Zone: loc, Duration: d.Duration}
+	return fleet.Window{Schedule: start, Zone: loc, Duration: judged(length.Parse)}
 }

@@ -63,7 +63,7 @@ func service(name string) *v1alpha1.ElasticService {
 	s := &v1alpha1.ElasticService{ObjectMeta: objectMeta("ElasticService", "shop", name)}
 	s.Spec.TargetRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
 	s.Spec.Mode = "Auto"
-	s.Spec.SLO = v1alpha1.SLO{Utilisation: &v1alpha1.UtilisationSLO{Percent: 70}}
+	s.Spec.SLO = v1alpha1.SLO{Utilization: &v1alpha1.UtilizationLevels{CPU: "70%"}}
 	s.Spec.Replicas = v1alpha1.ReplicaBounds{Min: 2, Max: 50}
 	return s
 }

@@ -56,7 +56,7 @@ func TestReportRefusedService(t *testing.T) {
 	objects := shop()
 	for _, o := range objects {
 		if s, ok := o.(*v1alpha1.ElasticService); ok {
-			s.Spec.Windows = []v1alpha1.Window{{Name: "w", Start: "61 * * * *", TimeZone: "UTC"}}
+			s.Spec.Windows = []v1alpha1.Window{{Name: "w", Start: "61 * * * *", Duration: "1h", TimeZone: "UTC"}}
 		}
 	}
 	r := newReported(t, objects...)

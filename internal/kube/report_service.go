@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -206,6 +207,10 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 		s.Summary = summaryStatus(&x)
 	}
 	s.Link = v.linkStatus()
+	if o := v.svc.SLO.Objective; o.Over > 0 {
+		s.SLO = &v1alpha1.SLOStatus{Objective: v1alpha1.ObjectiveStatus{GoodMinutes: v1alpha1.PercentOf(o.GoodMinutes),
+			Over: v1alpha1.DurationOf(o.Over), Default: o.Default}}
+	}
 	if t := v.svc.Takeovers; t.Count > 0 {
 		s.Takeovers = &v1alpha1.TakeoverStatus{Manager: t.By, Count: t.Count, LastTime: metav1.NewTime(t.Last)}
 	}
@@ -410,10 +415,16 @@ func (v *serviceView) fresh(c *conditions) {
 	}
 }
 
-// measured says whether the latency of a service level is measured at all.
+// measured says whether the levels of the service are measured at all.
 func (v *serviceView) measured(c *conditions) {
+	unread := strings.Join(v.svc.SLO.Unread(), ", ")
 	switch {
-	case v.svc.SLO.LatencyLimit() == 0 || v.target == nil || v.svc.Blocked.Any():
+	case v.target == nil || v.svc.Blocked.Any():
+	case unread != "" && v.target.Unmeasured:
+		c.set(catalog.ServiceSLONoSource, unread)
+	case unread != "":
+		c.set(catalog.ServiceSLOLevelNotMeasured, unread)
+	case v.svc.SLO.LatencyLimit() == 0:
 	case v.target.Unmeasured:
 		c.set(catalog.ServiceSLONoLatencySource)
 	default:

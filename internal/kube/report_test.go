@@ -300,6 +300,14 @@ func TestReportServiceConditions(t *testing.T) {
 		{"nothing measures latency", func(r *loop.Report) {
 			r.Snapshot.Services[0].SLO, r.Plan.Targets[0].Unmeasured = fleet.Levels(fleet.Latency(0.99, time.Second)), true
 		}, "SLOMeasured", "False/NoLatencySource", "CPU sizes it"},
+		{"a level that nothing reads", func(r *loop.Report) {
+			errs := fleet.Level{Kind: fleet.LevelErrors, Name: fleet.LevelNameErrors, Limit: 0.01}
+			r.Snapshot.Services[0].SLO = fleet.Levels(fleet.Latency(0.99, time.Second), errs)
+		}, "SLOMeasured", "False/LevelNotMeasured", "nothing measures errors: "},
+		{"no level that is read, and no latency source", func(r *loop.Report) {
+			r.Snapshot.Services[0].SLO = fleet.Levels(fleet.Latency(0.5, time.Second), fleet.Latency(0.99, time.Second))
+			r.Plan.Targets[0].Unmeasured = true
+		}, "SLOMeasured", "False/NoSource", "CPU sizes it"},
 		{"no tide", nil, "ForecastReady", "Unknown/NoTide", ""},
 		{"a fall-back", func(r *loop.Report) {
 			r.Tides["shop/cart"] = forecast.Tide{Model: "last day", Note: "576 points needed, 200 seen"}

@@ -181,7 +181,7 @@ func TestServiceBlocked(t *testing.T) {
 	kedaOwned := autoscaler("keda-hpa-cart", "cart")
 	kedaOwned.OwnerReferences = ownedBy("ScaledObject", "cart")
 	cron := service("cart")
-	cron.Spec.Windows = []v1alpha1.Window{{Name: "noon", Start: "0 25 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC"}}
+	cron.Spec.Windows = []v1alpha1.Window{{Name: "noon", Start: "0 25 * * *", Duration: "1h", TimeZone: "UTC"}}
 	feast := service("cart")
 	feast.Spec.Calendar = &v1alpha1.Calendar{TimeZone: "UTC", Days: []v1alpha1.CalendarDay{{Name: "never", Date: "02-30"}}}
 	daemon := service("cart")

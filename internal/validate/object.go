@@ -15,7 +15,7 @@ import (
 // DefaultNamespaceLabel names the namespace in series, unless the source says otherwise.
 const DefaultNamespaceLabel = "namespace"
 
-// ElasticService judges the kind of the target, the windows, the queries and the calendar of one service. namespaceLabel is the label that
+// ElasticService judges the kind of the target, the service level, the windows, the queries and the calendar of one service. namespaceLabel is the label that
 // names the namespace in the metrics source.
 func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem {
 	var out []Problem
@@ -31,8 +31,17 @@ func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem
 			out = append(out, Problem{fmt.Sprintf("spec.metrics[%d].query", i), err.Error()})
 		}
 	}
+	_, wrong := SLO(&s.Spec.SLO)
+	out = append(out, wrong...)
+	out = append(out, rest(&s.Spec)...)
+	fields, texts := queries(&s.Spec.SLO)
+	for i, query := range texts {
+		if _, err := promql.Confine(query, namespaceLabel, s.Namespace); err != nil {
+			out = append(out, Problem{fields[i], err.Error()})
+		}
+	}
 	for i, w := range s.Spec.Windows {
-		out = append(out, window(fmt.Sprintf("spec.windows[%d]", i), w.Start, w.TimeZone)...)
+		out = append(out, window(fmt.Sprintf("spec.windows[%d]", i), w.Start, w.Duration, w.TimeZone)...)
 	}
 	out = append(out, contradictions(s.Spec.Windows)...)
 	if c := s.Spec.Calendar; c != nil {
@@ -74,7 +83,7 @@ func CapacityPool(p *v1alpha1.CapacityPool) []Problem {
 func CapacityQuota(q *v1alpha1.CapacityQuota) []Problem {
 	out := selector("spec.namespaceSelector", &q.Spec.NamespaceSelector)
 	for i, s := range q.Spec.Slices {
-		out = append(out, window(fmt.Sprintf("spec.slices[%d]", i), s.Start, s.TimeZone)...)
+		out = append(out, window(fmt.Sprintf("spec.slices[%d]", i), s.Start, s.Duration, s.TimeZone)...)
 	}
 	return out
 }
@@ -96,8 +105,11 @@ func ElasticJob(j *v1alpha1.ElasticJob) []Problem {
 	return out
 }
 
-func window(field, start, zone string) []Problem {
+func window(field, start string, length v1alpha1.Duration, zone string) []Problem {
 	var out []Problem
+	if _, err := length.Parse(); err != nil {
+		out = append(out, Problem{field + ".duration", err.Error()})
+	}
 	if _, err := hpa.ParseSchedule(start); err != nil {
 		out = append(out, Problem{field + ".start", err.Error()})
 	}

@@ -160,7 +160,7 @@ func TestOverlappingPools(t *testing.T) {
 func TestContradictingWindows(t *testing.T) {
 	n := func(x int32) *int32 { return &x }
 	window := func(name, start string, hours int, least, most *int32) v1alpha1.Window {
-		return v1alpha1.Window{Name: name, Start: start, TimeZone: "UTC", Duration: metav1.Duration{Duration: time.Duration(hours) * time.Hour}, MinReplicas: least, MaxReplicas: most}
+		return v1alpha1.Window{Name: name, Start: start, TimeZone: "UTC", Duration: v1alpha1.DurationOf(time.Duration(hours) * time.Hour), MinReplicas: least, MaxReplicas: most}
 	}
 	night := window("night", "0 22 * * *", 8, nil, n(4))
 	for _, c := range []struct {
@@ -214,7 +214,7 @@ func TestSentence(t *testing.T) {
 	s := &v1alpha1.ElasticService{}
 	s.Spec.TargetRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "cart"}
 	s.Namespace = "shop"
-	s.Spec.Windows = []v1alpha1.Window{{Start: "@daily", TimeZone: "Local"}}
+	s.Spec.Windows = []v1alpha1.Window{{Start: "@daily", Duration: "4h", TimeZone: "Local"}}
 	got := Sentence(ElasticService(s, DefaultNamespaceLabel))
 	want := `spec.windows[0].start: schedule "@daily": descriptors are not taken: write five fields, as in "0 9 * * 1-5"; ` +
 		`spec.windows[0].timeZone: zone "Local" is not an IANA zone: write one such as Asia/Shanghai, or UTC`

@@ -44,5 +44,6 @@ func contradictions(ws []v1alpha1.Window) []Problem {
 
 func windowOf(w *v1alpha1.Window) (*fleet.Window, bool) {
 	zone, err := Zone(w.TimeZone)
-	return &fleet.Window{Schedule: w.Start, Zone: zone, Duration: w.Duration.Duration}, err == nil
+	length, wrong := w.Duration.Parse()
+	return &fleet.Window{Schedule: w.Start, Zone: zone, Duration: length}, err == nil && wrong == nil
 }

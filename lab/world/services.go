@@ -3,7 +3,6 @@ package world
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -64,11 +63,10 @@ func elasticService(s *model.Service, mode string) *v1alpha1.ElasticService {
 		},
 	}
 	if u := s.SLO.CPULimit(); u > 0 {
-		e.Spec.SLO.Utilisation = &v1alpha1.UtilisationSLO{Percent: int32(math.Round(100 * u))}
+		e.Spec.SLO.Utilization = &v1alpha1.UtilizationLevels{CPU: v1alpha1.PercentOf(u)}
 	} else {
-		e.Spec.SLO.Latency = &v1alpha1.LatencySLO{
-			Percentile: int32(math.Round(100 * s.SLO.LatencyQuantile())), ThresholdMilliseconds: int32(s.SLO.LatencyLimit().Milliseconds()),
-		}
+		e.Spec.SLO.Latency = []v1alpha1.LatencyLevel{{
+			Percentile: v1alpha1.PercentileOf(s.SLO.LatencyQuantile()), Under: v1alpha1.DurationOf(s.SLO.LatencyLimit())}}
 	}
 	return e
 }

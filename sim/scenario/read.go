@@ -26,7 +26,7 @@ func defaults() Scenario {
 			MinimumTerm: seconds(v1alpha1.DefaultMinimumTermSeconds), MovesAtOnce: int(v1alpha1.DefaultMovesAtOnce), MovesPerHour: int(v1alpha1.DefaultMovesPerHour),
 		}},
 		Defaults: Service{Namespace: "online", Weight: 1, Cores: 8, Burst: 2, StartUp: config.Duration(3 * time.Minute),
-			SLO: SLO{Utilisation: 0.85}, Min: 2, ForecastPercent: float64(v1alpha1.DefaultForecastPercent)},
+			SLO: SLO{Utilisation: 0.85}, Min: 2, ForecastPercent: defaultPercent()},
 	}
 }
 
@@ -122,3 +122,12 @@ var types = []reflect.Type{reflect.TypeFor[Scenario](), reflect.TypeFor[Fleet]()
 	reflect.TypeFor[Tenant](), reflect.TypeFor[Window](), reflect.TypeFor[ServiceWindow](), reflect.TypeFor[Slice](),
 	reflect.TypeFor[Burst](), reflect.TypeFor[Festival](), reflect.TypeFor[Lift](), reflect.TypeFor[Surge](),
 	reflect.TypeFor[Faults](), reflect.TypeFor[Fault]()}
+
+// defaultPercent is the quantile that services are sized by where nothing is stated, in percent.
+func defaultPercent() float64 {
+	q, err := v1alpha1.DefaultQuantile.Number()
+	if err != nil {
+		panic(err) // a constant
+	}
+	return 100 * q
+}

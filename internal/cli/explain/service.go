@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,7 +39,7 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	}
 	p.Add("Why", "%s", cell.OrNone(st.Reason))
 	p.Add("SLO", "%s", sloText(&s.Spec.SLO))
-	p.Add("Forecast", "%s", tideText(st, s.Spec.ForecastPercent))
+	p.Add("Forecast", "%s", tideText(st, quantileOf(s.Spec.Forecast)))
 	if s.Spec.Calendar != nil {
 		p.Add("Calendar", "%s", calendarText(s.Spec.Calendar, st.Tide))
 	}
@@ -75,17 +76,53 @@ func ageText(at *metav1.Time, now time.Time) string {
 	return cell.Stamp(at)
 }
 
+// sloText lists the levels and the objective, which is marked where it is the default.
 func sloText(s *v1alpha1.SLO) string {
-	switch {
-	case s.Latency != nil:
-		return fmt.Sprintf("p%d of latency under %d ms", s.Latency.Percentile, s.Latency.ThresholdMilliseconds)
-	case s.Utilisation != nil:
-		return fmt.Sprintf("CPU utilisation under %d %% of the requests", s.Utilisation.Percent)
+	var parts []string
+	for _, l := range s.Latency {
+		parts = append(parts, fmt.Sprintf("p%s of latency under %s", l.Percentile, l.Under))
 	}
-	return cell.None
+	if s.Errors != nil {
+		parts = append(parts, fmt.Sprintf("at most %s of requests fail", s.Errors.AtMost))
+	}
+	if s.Throughput != nil {
+		parts = append(parts, "work is done as it arrives")
+	}
+	if s.Backlog != nil {
+		parts = append(parts, "a backlog is done within "+string(s.Backlog.DrainWithin))
+	}
+	if u := s.Utilization; u != nil {
+		for _, x := range [...]struct {
+			what  string
+			limit v1alpha1.Percent
+		}{{"CPU", u.CPU}, {"memory", u.Memory}, {"GPU", u.GPU}} {
+			if x.limit != "" {
+				parts = append(parts, fmt.Sprintf("%s under %s of the requests", x.what, x.limit))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return cell.None
+	}
+	return strings.Join(parts, ", ") + ", in " + objectiveText(s.Objective)
 }
 
-func tideText(st *v1alpha1.ElasticServiceStatus, percent int32) string {
+func objectiveText(o *v1alpha1.Objective) string {
+	if o == nil {
+		return fmt.Sprintf("%s of the minutes of %s (the default objective)", v1alpha1.DefaultGoodMinutes, v1alpha1.DefaultOver)
+	}
+	return fmt.Sprintf("%s of the minutes of %s", cmp.Or(o.GoodMinutes, v1alpha1.DefaultGoodMinutes), cmp.Or(o.Over, v1alpha1.DefaultOver))
+}
+
+// quantileOf is the quantile of the tide that sizing covers.
+func quantileOf(f *v1alpha1.Forecast) v1alpha1.Quantile {
+	if f == nil {
+		return v1alpha1.DefaultQuantile
+	}
+	return cmp.Or(f.Quantile, v1alpha1.DefaultQuantile)
+}
+
+func tideText(st *v1alpha1.ElasticServiceStatus, q v1alpha1.Quantile) string {
 	t := st.Tide
 	switch {
 	case t == nil:
@@ -93,8 +130,8 @@ func tideText(st *v1alpha1.ElasticServiceStatus, percent int32) string {
 	case t.Model == "" || t.Model == forecast.ModelNone:
 		return "none yet: no model has seen enough of this service"
 	}
-	return fmt.Sprintf("%d replicas cover p%d now with the lead included; peak %d at %s, ebb %d at %s (model %s)",
-		st.FloorReplicas, percent, t.PeakReplicas, cell.Stamp(t.PeakTime), t.LowReplicas, cell.Stamp(t.LowTime), t.Model)
+	return fmt.Sprintf("%d replicas cover the quantile %s now with the lead included; peak %d at %s, ebb %d at %s (model %s)",
+		st.FloorReplicas, q, t.PeakReplicas, cell.Stamp(t.PeakTime), t.LowReplicas, cell.Stamp(t.LowTime), t.Model)
 }
 
 // calendarText says whose days count, and which of them lift the forecast.
@@ -256,8 +293,9 @@ func windows(p *screen.Page, ws []v1alpha1.Window, now time.Time) {
 		zone, zoneErr := validate.Zone(w.TimeZone)
 		if err == nil && zoneErr == nil {
 			state = "closed"
-			if start := schedule.Next(now.Add(-w.Duration.Duration), zone); !start.IsZero() && !start.After(now) {
-				state = "open until " + cell.Stamp(&metav1.Time{Time: start.Add(w.Duration.Duration)})
+			length, _ := w.Duration.Parse()
+			if start := schedule.Next(now.Add(-length), zone); !start.IsZero() && !start.After(now) {
+				state = "open until " + cell.Stamp(&metav1.Time{Time: start.Add(length)})
 			}
 			next = cell.Stamp(&metav1.Time{Time: schedule.Next(now, zone)})
 		}

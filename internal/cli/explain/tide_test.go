@@ -10,7 +10,7 @@ import (
 func TestTideWithoutAModel(t *testing.T) {
 	for _, model := range []string{"none", ""} {
 		st := &v1alpha1.ElasticServiceStatus{FloorReplicas: 5, Tide: &v1alpha1.TideStatus{Model: model, PeakReplicas: 5}}
-		if got, want := tideText(st, 95), "none yet: no model has seen enough of this service"; got != want {
+		if got, want := tideText(st, "0.95"), "none yet: no model has seen enough of this service"; got != want {
 			t.Errorf("model %q: %q, want %q", model, got, want)
 		}
 	}

@@ -95,7 +95,7 @@ func hint(all []sim.Result) string {
 	if !ok || beats(s.ours.OnlineCoreHours, float64(s.ours.SLOViolationMinutes), s.hpa) {
 		return ""
 	}
-	const field = "spec.forecastPercent"
+	const field = "spec.forecast.quantile"
 	var best *sim.Point
 	for _, p := range sim.Curve(all, sim.Springtide, "") {
 		if !p.Default && beats(p.OnlineCoreHours, p.Minutes, s.hpa) && (best == nil || p.Minutes < best.Minutes) {
@@ -104,8 +104,8 @@ func hint(all []sim.Result) string {
 	}
 	switch {
 	case best != nil:
-		return fmt.Sprintf("On this fleet the default does not beat HPA. %s: %g does: %s and %s core-hours, HPA has %d and %s.",
-			field, best.Target, sloMinutes(best.Minutes), whole(best.OnlineCoreHours), s.hpa.SLOViolationMinutes, whole(s.hpa.OnlineCoreHours))
+		return fmt.Sprintf("On this fleet the default does not beat HPA. %s: \"%g\" does: %s and %s core-hours, HPA has %d and %s.",
+			field, best.Target/100, sloMinutes(best.Minutes), whole(best.OnlineCoreHours), s.hpa.SLOViolationMinutes, whole(s.hpa.OnlineCoreHours))
 	case len(sim.Curve(all, sim.Springtide, "")) < 2:
 		return "On this fleet the default does not beat HPA. Play --policies springtide,hpa to see which " + field + " would."
 	default:

@@ -155,7 +155,7 @@ func service(i int, now time.Time) fleet.Service {
 	name := fleet.Name{Namespace: "shop", Name: fmt.Sprintf("svc-%03d", i)}
 	return fleet.Service{ID: fleet.ServiceID(name.String()), UID: fleet.UID("uid-" + name.Name), Target: name, TargetKind: "Deployment", TargetFound: true,
 		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1, Max: 200, Quantile: 0.95,
-		Stabilisation: 5 * time.Minute, Steerable: true, Request: fleet.Resources{CPU: 2000, Memory: 4 * fleet.GiB}, Created: now.Add(-30 * 24 * time.Hour)}
+		Steerable: true, Request: fleet.Resources{CPU: 2000, Memory: 4 * fleet.GiB}, Created: now.Add(-30 * 24 * time.Hour)}
 }
 
 // Service is one of the world's services, to be bent between cycles.

@@ -16,7 +16,7 @@ var whole = map[string]string{
 metadata: {name: cart, namespace: shop}
 spec:
   targetRef: {apiVersion: apps/v1, kind: Deployment, name: cart}
-  slo: {latency: {percentile: 99, thresholdMilliseconds: 250}}
+  slo: {latency: [{percentile: "99", under: 250ms}]}
   replicas: {min: 2, max: 20}
   windows: [{name: evening-peak, start: "0 18 * * 1-5", duration: 4h, timeZone: Asia/Shanghai, minReplicas: 5}]
   calendar: {timeZone: Asia/Shanghai, days: [{name: sale, date: "11-11"}]}

@@ -130,6 +130,9 @@ func (j *judge) judge(o *object) {
 	}
 	meant := map[string]bool{}
 	for _, path := range o.kind.Unknown(o.value) {
+		if o.kind.insideList(path) {
+			continue // a mapping where a list belongs: its type is what is wrong
+		}
 		near, text := o.kind.suggest(path)
 		meant[near] = true
 		j.add(o, path, "unknown field"+text)

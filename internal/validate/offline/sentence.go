@@ -24,11 +24,16 @@ func (d *Definition) sentences(errs field.ErrorList, meant map[string]bool) (out
 	broken := map[string]bool{} // fields that are not even of their form
 	missing := map[string][]string{}
 	var rules, forms field.ErrorList
+	for path := range meant {
+		broken[path] = path != ""
+	}
 	for _, e := range errs {
 		e.Field = plainField(e.Field)
 		switch {
 		case e.Detail == MoreRulesWait:
 			rest = true
+		case strings.Contains(e.Detail, "must validate at least one schema (anyOf)"):
+			// An amount of another type, of which the next error names the field.
 		case e.Type == field.ErrorTypeRequired:
 			parent, name := parentOf(e.Field)
 			broken[e.Field] = true
@@ -145,13 +150,19 @@ func scalar(v any) (string, bool) {
 var examples = map[string]string{
 	"targetRef":             "{apiVersion: apps/v1, kind: Deployment, name: cart}",
 	"workloadRef":           "{apiVersion: batch/v1, kind: Job, name: train}",
-	"slo":                   "{utilisation: {percent: 60}}",
+	"slo":                   `{utilization: {cpu: "60%"}}`,
 	"replicas":              "{min: 2, max: 20}",
 	"min":                   "2",
 	"max":                   "20",
 	"percent":               "60",
-	"percentile":            "99",
-	"thresholdMilliseconds": "200",
+	"percentile":            `"99"`,
+	"under":                 "250ms",
+	"atMost":                `"0.1%"`,
+	"query":                 "sum(rate(orders_total[2m]))",
+	"drainWithin":           "5m",
+	"type":                  "Pods",
+	"value":                 "4",
+	"periodSeconds":         "60",
 	"class":                 "Online",
 	"nodeSelector":          "{matchLabels: {pool: online}}",
 	"namespaceSelector":     "{matchLabels: {tenant: shop}}",
@@ -249,6 +260,8 @@ func (d *Definition) form(e *field.Error) string {
 		return fmt.Sprintf("it must be text, not %s: put it in quotes", gotWords(e.BadValue))
 	case s == nil:
 		return strings.ReplaceAll(e.ErrorBody(), e.Field+" in body ", "")
+	case e.Type == field.ErrorTypeTypeInvalid && e.Field == "spec.slo.latency":
+		return fmt.Sprintf(`it is now a list, not %s: write latency: [{percentile: "99", under: 250ms}]`, gotWords(e.BadValue))
 	case e.Type == field.ErrorTypeTypeInvalid:
 		return fmt.Sprintf("it must be %s, not %s", typeWords(s), gotWords(e.BadValue))
 	case e.Type == field.ErrorTypeNotSupported:
@@ -316,6 +329,9 @@ func duplicateText(bad any) string {
 }
 
 func typeWords(s *structuralschema.Structural) string {
+	if s.XIntOrString {
+		return `an amount, in quotes where it has decimals, as in 12, "12.5" or 500m`
+	}
 	switch s.Type {
 	case "string":
 		if s.ValueValidation != nil && s.ValueValidation.Format == "date-time" {

@@ -13,6 +13,9 @@ import (
 // suggest names the known field that an unknown one most likely means, by its path and as ": did you mean X?"; without one near it says
 // what to do.
 func (d *Definition) suggest(path string) (near, text string) {
+	if now, text := d.formerly(path); now != "" {
+		return now, text
+	}
 	all := lines.Steps(path)
 	if len(all) == 0 {
 		return "", ""
@@ -32,6 +35,14 @@ func (d *Definition) suggest(path string) (near, text string) {
 		return strings.TrimSuffix(path, all[len(all)-1]) + near, ": did you mean " + near + "?"
 	}
 	return "", ": remove it, or see `kubectl explain " + d.plural + "`"
+}
+
+// insideList reports whether a field stands in a mapping where the schema has a list.
+func (d *Definition) insideList(path string) bool {
+	parent, name := parentOf(path)
+	_, err := strconv.Atoi(name)
+	at := d.at(parent)
+	return err != nil && at != nil && at.Items != nil
 }
 
 func inside(s *structuralschema.Structural, step string) *structuralschema.Structural {

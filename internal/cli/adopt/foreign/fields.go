@@ -167,7 +167,6 @@ func defaultScaleUp(object map[string]any, _ any) bool {
 
 const (
 	noFormula = "triggers are not combined by a formula: write one query that computes it"
-	noScaleUp = "Springtide grows at once, at most to twice the replicas or four more in 15 s"
 	ownSource = "the query goes to Springtide's own metrics source"
 )
 
@@ -181,7 +180,7 @@ var ScaledObjectFields = []Field{
 	{Path: "spec.maxReplicaCount", Fate: Taken},
 	{Path: "spec.idleReplicaCount", Fate: Lost, Why: "an idle service keeps replicas.min: lower that, or write a window for the busy hours"},
 	{Path: "spec.pollingInterval", Fate: Harmless, Why: "Springtide reads its metrics in each cycle"},
-	{Path: "spec.cooldownPeriod", Fate: Lost, Why: "the way to zero takes scaleInStabilisationSeconds", same: func(o map[string]any, v any) bool { return alwaysUp(o, v) || fmt.Sprint(v) == "300" }},
+	{Path: "spec.cooldownPeriod", Fate: Lost, Why: "the way to zero takes behavior.scaleDown.stabilizationWindowSeconds", same: func(o map[string]any, v any) bool { return alwaysUp(o, v) || fmt.Sprint(v) == "300" }},
 	{Path: "spec.initialCooldownPeriod", Fate: Lost, Why: "a new target is not kept up for a time of its own", same: func(o map[string]any, v any) bool { return alwaysUp(o, v) || fmt.Sprint(v) == "0" }},
 	{Path: "spec.advanced.restoreToOriginalReplicaCount", Fate: Harmless, Why: "it counts only when the ScaledObject is deleted"},
 	{Path: "spec.advanced.scalingModifiers.formula", Fate: Lost, Why: noFormula},
@@ -189,14 +188,7 @@ var ScaledObjectFields = []Field{
 	{Path: "spec.advanced.scalingModifiers.activationTarget", Fate: Lost, Why: noFormula},
 	{Path: "spec.advanced.scalingModifiers.metricType", Fate: Lost, Why: noFormula},
 	{Path: "spec.advanced.horizontalPodAutoscalerConfig.name", Fate: Harmless, Why: "it names an object"},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.stabilizationWindowSeconds", Fate: Taken},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.selectPolicy", Fate: Taken},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.policies", Fate: Lost, Why: "a scale-in goes in one step once its stabilisation is over"},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.tolerance", Fate: Lost, Why: "the tolerance is 10 %", same: equal("0.1", "100m")},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.stabilizationWindowSeconds", Fate: Lost, Why: noScaleUp, same: equal("0")},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.selectPolicy", Fate: Taken},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.policies", Fate: Lost, Why: noScaleUp},
-	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.tolerance", Fate: Lost, Why: "the tolerance is 10 %", same: equal("0.1", "100m")},
+	{Path: "spec.advanced.horizontalPodAutoscalerConfig.behavior", Fate: Taken},
 	{Path: "spec.fallback.behavior", Fate: Lost, Why: "a metric that cannot be read holds the replicas and asks for none"},
 	{Path: "spec.fallback.failureThreshold", Fate: Lost, Why: "a metric that cannot be read holds the replicas and asks for none"},
 	{Path: "spec.fallback.replicas", Fate: Lost, Why: "a metric that cannot be read holds the replicas and asks for none"},

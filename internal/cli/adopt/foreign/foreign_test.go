@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -226,7 +229,7 @@ func TestTaken(t *testing.T) {
 	windows := func(a *Adoption) []string {
 		var out []string
 		for _, w := range a.Service.Spec.Windows {
-			out = append(out, fmt.Sprintf("%s: %s +%s >=%d", w.Name, w.Start, w.Duration.Duration, *w.MinReplicas))
+			out = append(out, fmt.Sprintf("%s: %s +%s >=%d", w.Name, w.Start, w.Duration, *w.MinReplicas))
 		}
 		return out
 	}
@@ -238,16 +241,16 @@ func TestTaken(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a day in Shanghai":       {cron("Asia/Shanghai", "30 8 * * *", "0 20 * * *"), []string{"cron-0: 30 8 * * * +11h30m0s >=10"}},
-		"a night in New York":     {cron("America/New_York", "0 22 * * *", "0 6 * * *"), []string{"cron-0: 0 22 * * 6 +7h0m0s >=10", "cron-0-2: 0 22 * * 0,1,2,3,4,5 +8h0m0s >=10", "cron-0-3: 0 4 * * * +2h0m0s >=10"}},
-		"a weekend in Berlin":     {cron("Europe/Berlin", "0 20 * * 5", "0 6 * * 1"), []string{"cron-0: 0 20 * * 5 +57h0m0s >=10", "cron-0-2: 0 4 * * 1 +2h0m0s >=10"}},
-		"working days":            {cron("America/New_York", "0 9 * * 1-5", "0 18 * * 1-5"), []string{"cron-0: 0 9 * * 1-5 +9h0m0s >=10"}},
-		"the last start counts":   {cron("UTC", "0 9-17 * * *", "0 18 * * *"), []string{"cron-0: 0 17 * * * +1h0m0s >=10"}},
-		"longer on Fridays":       {cron("UTC", "0 9 * * 1-5", "0 18 * * 1-4"), []string{"cron-0: 0 9 * * 1,2,3,4 +9h0m0s >=10"}},
-		"jobs of a day":           {cronText, []string{"up: 0 19 * * * +4h0m0s >=20", "down: 0 23 * * 6 +19h0m0s >=4", "down-2: 0 23 * * 0,1,2,3,4,5 +20h0m0s >=4", "down-3: 0 17 * * * +2h0m0s >=4"}},
-		"one job alone":           {strings.Replace(cronText, ", {name: down, schedule: 0 0 23 * * *, targetSize: 4}", "", 1), []string{"up: 0 0 * * * +25h0m0s >=20"}},
-		"to nothing":              {strings.Replace(cronText, "targetSize: 4", "targetSize: 0", 1), []string{"up: 0 19 * * * +4h0m0s >=20"}},
-		"names that are no names": {strings.ReplaceAll(strings.ReplaceAll(cronText, "name: up", "name: Auf 上"), "name: down", "name: auf--"), []string{"auf: 0 19 * * * +4h0m0s >=20", "auf-2: 0 23 * * 6 +19h0m0s >=4", "auf-2-2: 0 23 * * 0,1,2,3,4,5 +20h0m0s >=4", "auf-2-3: 0 17 * * * +2h0m0s >=4"}},
+		"a day in Shanghai":       {cron("Asia/Shanghai", "30 8 * * *", "0 20 * * *"), []string{"cron-0: 30 8 * * * +11h30m >=10"}},
+		"a night in New York":     {cron("America/New_York", "0 22 * * *", "0 6 * * *"), []string{"cron-0: 0 22 * * 6 +7h >=10", "cron-0-2: 0 22 * * 0,1,2,3,4,5 +8h >=10", "cron-0-3: 0 4 * * * +2h >=10"}},
+		"a weekend in Berlin":     {cron("Europe/Berlin", "0 20 * * 5", "0 6 * * 1"), []string{"cron-0: 0 20 * * 5 +57h >=10", "cron-0-2: 0 4 * * 1 +2h >=10"}},
+		"working days":            {cron("America/New_York", "0 9 * * 1-5", "0 18 * * 1-5"), []string{"cron-0: 0 9 * * 1-5 +9h >=10"}},
+		"the last start counts":   {cron("UTC", "0 9-17 * * *", "0 18 * * *"), []string{"cron-0: 0 17 * * * +1h >=10"}},
+		"longer on Fridays":       {cron("UTC", "0 9 * * 1-5", "0 18 * * 1-4"), []string{"cron-0: 0 9 * * 1,2,3,4 +9h >=10"}},
+		"jobs of a day":           {cronText, []string{"up: 0 19 * * * +4h >=20", "down: 0 23 * * 6 +19h >=4", "down-2: 0 23 * * 0,1,2,3,4,5 +20h >=4", "down-3: 0 17 * * * +2h >=4"}},
+		"one job alone":           {strings.Replace(cronText, ", {name: down, schedule: 0 0 23 * * *, targetSize: 4}", "", 1), []string{"up: 0 0 * * * +25h >=20"}},
+		"to nothing":              {strings.Replace(cronText, "targetSize: 4", "targetSize: 0", 1), []string{"up: 0 19 * * * +4h >=20"}},
+		"names that are no names": {strings.ReplaceAll(strings.ReplaceAll(cronText, "name: up", "name: Auf 上"), "name: down", "name: auf--"), []string{"auf: 0 19 * * * +4h >=20", "auf-2: 0 23 * * 6 +19h >=4", "auf-2-2: 0 23 * * 0,1,2,3,4,5 +20h >=4", "auf-2-3: 0 17 * * * +2h >=4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := read(t, c.text)
@@ -285,5 +288,35 @@ func TestNumber(t *testing.T) {
 		if got := number(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
+	}
+}
+
+// TestBehaviorIsTaken: the rules of a ScaledObject's HPA become those of the service, field by field.
+func TestBehaviorIsTaken(t *testing.T) {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(kedaText), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	want := autoscalingv2.HorizontalPodAutoscalerBehavior{
+		ScaleUp: &autoscalingv2.HPAScalingRules{SelectPolicy: ptr.To(autoscalingv2.DisabledPolicySelect), Tolerance: ptr.To(resource.MustParse("200m"))},
+		ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: ptr.To[int32](60), SelectPolicy: ptr.To(autoscalingv2.MinChangePolicySelect),
+			Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 1, PeriodSeconds: 60},
+				{Type: autoscalingv2.PercentScalingPolicy, Value: 10, PeriodSeconds: 30}}},
+	}
+	theirs, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(u.Object, "spec.advanced.horizontalPodAutoscalerConfig.behavior", theirs)
+	a, err := FromScaledObject(u, Options{Utilisation: 60})
+	if err != nil || len(a.Lost) > 0 {
+		t.Fatalf("%v, lost %q", err, a.Lost)
+	}
+	ours, err := runtime.DefaultUnstructuredConverter.ToUnstructured(a.Service.Spec.Behavior)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(theirs, ours); d != "" {
+		t.Error(d)
 	}
 }

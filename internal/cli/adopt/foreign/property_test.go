@@ -63,7 +63,11 @@ func windowsAt(t *rapid.T, s *v1alpha1.ElasticService, now time.Time) int32 {
 			t.Fatal(err)
 		}
 		// Open if a start lies within the length before now.
-		if !schedule.Next(now.Add(-w.Duration.Duration), zone).After(now) {
+		length, err := w.Duration.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !schedule.Next(now.Add(-length), zone).After(now) {
 			n = max(n, *w.MinReplicas)
 		}
 	}
@@ -202,10 +206,7 @@ func TestScaledObjectsAsUpstream(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				target, err := strconv.ParseFloat(m.TargetPerReplica, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				target := m.TargetPerReplica.AsApproximateFloat64()
 				got = max(got, hpa.ReactiveValue(value(t, e, load, float64(current)), target, current, tolerance))
 			}
 			got = min(got, s.Replicas.Max)

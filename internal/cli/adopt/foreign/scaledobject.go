@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -24,21 +25,13 @@ type scaledObject struct {
 		Max            *int32             `json:"maxReplicaCount"`
 		Advanced       struct {
 			HPA struct {
-				Behavior struct {
-					ScaleUp   rules `json:"scaleUp"`
-					ScaleDown rules `json:"scaleDown"`
-				} `json:"behavior"`
+				// Behavior has the fields of ours.
+				Behavior *v1alpha1.Behavior `json:"behavior"`
 			} `json:"horizontalPodAutoscalerConfig"`
 			Modifiers map[string]any `json:"scalingModifiers"`
 		} `json:"advanced"`
 		Triggers []trigger `json:"triggers"`
 	} `json:"spec"`
-}
-
-// rules are those of one direction of an HPA's behavior.
-type rules struct {
-	Stabilisation *int32 `json:"stabilizationWindowSeconds"`
-	SelectPolicy  string `json:"selectPolicy"`
 }
 
 type trigger struct {
@@ -58,7 +51,6 @@ const (
 // KEDA's defaults.
 const (
 	kedaMax       = 100
-	disabled      = "Disabled"
 	typeValue     = "Value"
 	utilisation   = "Utilization"
 	triggerCPU    = "cpu"
@@ -113,20 +105,19 @@ func FromScaledObject(u *unstructured.Unstructured, opts Options) (*Adoption, er
 		}
 	}
 	if len(s.Metrics) > 0 && cpu > 0 {
-		s.Metrics = append(s.Metrics, v1alpha1.Metric{Name: triggerCPU, Type: "CPU", TargetPercent: &cpu})
+		s.Metrics = append(s.Metrics, v1alpha1.Metric{Name: triggerCPU, Type: "CPU", TargetUtilization: v1alpha1.PercentOf(float64(cpu) / 100)})
 	}
 	return a.finish("ScaledObject "+u.GetName(), cmp.Or(opts.Utilisation, cpu))
 }
 
-// pauses takes what stops a ScaledObject in part, and its stabilisation.
+// pauses takes what stops a ScaledObject in part, and its behavior.
 func (a *Adoption) pauses(annotations map[string]string, o *scaledObject) {
 	on := func(name string) bool {
 		text, there := annotations[name]
 		off, err := strconv.ParseBool(text)
 		return there && (err != nil || off) // KEDA takes what is no boolean for true
 	}
-	down, up := o.Spec.Advanced.HPA.Behavior.ScaleDown, o.Spec.Advanced.HPA.Behavior.ScaleUp
-	in, out := on(annotationPausedIn) || down.SelectPolicy == disabled, on(annotationPausedOut) || up.SelectPolicy == disabled
+	in, out := on(annotationPausedIn), on(annotationPausedOut)
 	s := &a.Service.Spec
 	switch {
 	case in && out:
@@ -145,13 +136,7 @@ func (a *Adoption) pauses(annotations map[string]string, o *scaledObject) {
 	if on(annotationForce) {
 		a.lose("metadata.annotations", "%s: set replicas.min to 1 or more", annotationForce)
 	}
-	if up.SelectPolicy == "Min" {
-		a.lose("spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp.selectPolicy", noScaleUp)
-	}
-	if down.SelectPolicy == "Min" {
-		a.lose("spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.selectPolicy", "a scale-in goes in one step once its stabilisation is over")
-	}
-	s.ScaleInStabilisationSeconds = down.Stabilisation
+	s.Behavior = o.Spec.Advanced.HPA.Behavior
 }
 
 // metadata judges the metadata of one trigger by its table.
@@ -205,7 +190,11 @@ func (a *Adoption) query(name string, t *trigger) error {
 	default:
 		return fmt.Errorf("metricType %s is none that KEDA takes here", t.MetricType)
 	}
-	a.Service.Spec.Metrics = append(a.Service.Spec.Metrics, v1alpha1.Metric{Name: name, Type: "Query", Query: query, TargetPerReplica: number(target)})
+	each, err := resource.ParseQuantity(number(target))
+	if err != nil {
+		return fmt.Errorf("its threshold %q: %w", t.Metadata["threshold"], errNotPositive)
+	}
+	a.Service.Spec.Metrics = append(a.Service.Spec.Metrics, v1alpha1.Metric{Name: name, Type: "Query", Query: query, TargetPerReplica: &each})
 	return nil
 }
 

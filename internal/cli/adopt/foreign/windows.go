@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/hpa"
 )
@@ -362,6 +360,6 @@ func (a *Adoption) window(path, name string, names map[string]bool, f fitted, zo
 		if i > 0 {
 			called = plainName(name, names)
 		}
-		a.Service.Spec.Windows = append(a.Service.Spec.Windows, v1alpha1.Window{Name: called, Start: p.start, Duration: metav1.Duration{Duration: p.length}, TimeZone: zone, MinReplicas: &least})
+		a.Service.Spec.Windows = append(a.Service.Spec.Windows, v1alpha1.Window{Name: called, Start: p.start, Duration: v1alpha1.DurationOf(p.length), TimeZone: zone, MinReplicas: &least})
 	}
 }
