@@ -65,7 +65,9 @@ func TestWhoWritesEpochs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	make(`{kind: ElasticService, metadata: {name: a, namespace: default}, spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: a}, slo: {utilization: {cpu: "60%"}}, replicas: {min: 1, max: 2}}}`)
+	make(`{kind: ElasticService, metadata: {name: a, namespace: default},
+		spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: a},
+		slo: {utilization: {cpu: "60%"}}, replicas: {min: 1, max: 2}}}`)
 	make(`{kind: CapacityPool, metadata: {name: a}, spec: {class: Online, nodeSelector: {matchLabels: {pool: a}}}}`)
 	make(`{kind: Loan, metadata: {name: a}, spec: {nodeName: n1, nodeUID: u1, kind: Node, cells: [0], from: a, to: b, capacity: {cpu: "1", memory: 1Gi}, beginTime: "2026-06-01T12:00:00Z"}}`)
 	make(`{kind: NodeShare, metadata: {name: a}, spec: {nodeUID: u1}}`)

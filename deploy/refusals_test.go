@@ -23,11 +23,15 @@ import (
 )
 
 const (
-	serviceHead = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticService\nmetadata: {name: NAME, namespace: default}\nspec:\n  slo: {utilization: {cpu: \"60%\"}}\n  replicas: {min: 1, max: 20}\n"
-	deployment  = "  targetRef: {apiVersion: apps/v1, kind: Deployment, name: NAME}\n"
-	poolHead    = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityPool\nmetadata: {name: NAME}\nspec:\n  class: Online\n"
-	quotaHead   = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityQuota\nmetadata: {name: NAME}\nspec:\n  guarantee: {cpu: \"1\", memory: 1Gi}\n"
-	jobHead     = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticJob\nmetadata: {name: NAME, namespace: default}\nspec:\n  members:\n"
+	serviceHead = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticService\nmetadata: {name: NAME, namespace: " +
+		"default}\nspec:\n  slo: {utilization: {cpu: \"60%\"}}\n  replicas: {min: 1, max: 20}\n"
+	deployment = "  targetRef: {apiVersion: apps/v1, kind: Deployment, name: NAME}\n"
+	poolHead   = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityPool\nmetadata: {name: NAME}\n" +
+		"spec:\n  class: Online\n"
+	quotaHead = "apiVersion: springtide.dev/v1alpha1\nkind: CapacityQuota\nmetadata: {name: NAME}\n" +
+		"spec:\n  guarantee: {cpu: \"1\", memory: 1Gi}\n"
+	jobHead = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticJob\nmetadata: {name: NAME, namespace: default}\n" +
+		"spec:\n  members:\n"
 )
 
 // The API server refuses with the admission policies what `springtide validate` finds, and takes what is well.

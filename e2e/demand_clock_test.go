@@ -243,7 +243,8 @@ func (c *wallCluster) deployment(t *testing.T, name string) {
 func (c *wallCluster) service(t *testing.T, name string) {
 	t.Helper()
 	c.create(t, "ElasticService", "default", name, map[string]any{"mode": "Observe", "targetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
-		"slo": map[string]any{"latency": []any{map[string]any{"percentile": "99", "under": "250ms"}}}, "replicas": map[string]any{"min": int64(1), "max": int64(2)}})
+		"slo": map[string]any{"latency": []any{map[string]any{"percentile": "99",
+			"under": "250ms"}}}, "replicas": map[string]any{"min": int64(1), "max": int64(2)}})
 }
 
 // enlarge has a service ask for half a machine more than is free at home or on its way there.

@@ -24,7 +24,8 @@ type Behavior struct{ Up, Down ScalingRules }
 
 // ScalingRules bound one direction. The zero rules are the defaults.
 type ScalingRules struct {
-	// Stabilization is how far back past recommendations are looked at: the smallest of them counts for scale-out, the largest for scale-in.
+	// Stabilization is how far back past recommendations are looked at: the smallest of them counts for scale-out, the
+	// largest for scale-in.
 	Stabilization Stated[time.Duration]
 	// Tolerance is the part by which a metric may miss its target before it asks for another size.
 	Tolerance Stated[float64]
@@ -46,7 +47,8 @@ const (
 	SelectDisabled PolicySelect = "Disabled" // no change
 )
 
-// ScalingPolicy allows a change in a period: a number of pods, or percent of the replicas at its beginning. One of the two is set.
+// ScalingPolicy allows a change in a period: a number of pods, or percent of the replicas at its beginning. One of the
+// two is set.
 type ScalingPolicy struct {
 	Pods, Percent int32
 	Period        time.Duration

@@ -40,7 +40,8 @@ func LatencyName(quantile float64) string {
 // Level is one thing that a service promises. Levels are comparable: equal ones are measured in the same way.
 type Level struct {
 	Kind LevelKind
-	// Name is unique within the service and the key of the level everywhere: latency-p99, errors, throughput, backlog, cpu, memory, gpu.
+	// Name is unique within the service and the key of the level everywhere: latency-p99, errors, throughput, backlog,
+	// cpu, memory, gpu.
 	Name string
 	// Quantile (0..1) is that of a latency.
 	Quantile float64
@@ -50,11 +51,13 @@ type Level struct {
 	PerReplica float64
 	// DrainWithin is the time in which a backlog must be done.
 	DrainWithin time.Duration
-	// Source says how the level is measured; the zero Source for utilization, which the kubelet and the GPU exporter measure.
+	// Source says how the level is measured; the zero Source for utilization, which the kubelet and the GPU exporter
+	// measure.
 	Source Source
 }
 
-// Source says where the values of a level come from: exactly one of a preset, a histogram, a query and a pair of queries.
+// Source says where the values of a level come from: exactly one of a preset, a histogram, a query and a pair of
+// queries.
 type Source struct {
 	// Preset is a name in the source's own table, as in "otel".
 	Preset string
@@ -85,7 +88,8 @@ type Objective struct {
 	Default bool
 }
 
-// SLO is the service level that sizing protects: the service is sized by the level that asks for most, and each level is judged by
+// SLO is the service level that sizing protects: the service is sized by the level that asks for most, and each level
+// is judged by
 // itself.
 type SLO struct {
 	// Levels have unique names. Order: latencies by quantile, then errors, throughput, backlog, cpu, memory, gpu.
@@ -98,7 +102,8 @@ func Levels(levels ...Level) SLO { return SLO{Levels: levels} }
 
 // Latency is the level of a response time at a quantile, from the default source.
 func Latency(quantile float64, limit time.Duration) Level {
-	return Level{Kind: LevelLatency, Name: LatencyName(quantile), Quantile: quantile, Limit: limit.Seconds(), Source: Source{Preset: PresetOTel}}
+	return Level{Kind: LevelLatency, Name: LatencyName(quantile), Quantile: quantile, Limit: limit.Seconds(),
+		Source: Source{Preset: PresetOTel}}
 }
 
 // CPU is the level of the CPU utilization, a share (0..1] of the requests.
@@ -124,7 +129,8 @@ func (s *SLO) CPULimit() float64 {
 	return 0
 }
 
-// Unread names the levels that are carried and that nothing reads yet: they neither size the service nor are judged. The
+// Unread names the levels that are carried and that nothing reads yet: they neither size the service nor are judged.
+// The
 // store reads the tightest latency from the default source, and CPU.
 func (s *SLO) Unread() []string {
 	var out []string
@@ -137,12 +143,14 @@ func (s *SLO) Unread() []string {
 	return out
 }
 
-// TightestLatency is the latency level of the highest quantile, that is of the requests that suffer first, among those from the default
+// TightestLatency is the latency level of the highest quantile, that is of the requests that suffer first, among those
+// from the default
 // source; nil where the service states none.
 func (s *SLO) TightestLatency() *Level {
 	var out *Level
 	for i := range s.Levels {
-		if l := &s.Levels[i]; l.Kind == LevelLatency && l.Source == (Source{Preset: PresetOTel}) && (out == nil || l.Quantile > out.Quantile) {
+		if l := &s.Levels[i]; l.Kind == LevelLatency && l.Source == (Source{Preset: PresetOTel}) && (out == nil ||
+			l.Quantile > out.Quantile) {
 			out = l
 		}
 	}

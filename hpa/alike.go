@@ -16,7 +16,8 @@ func Reactive(a Alike, current int32, target, tolerance float64) (int32, bool) {
 	sum := func(pods int, used fleet.MilliCPU) crowd {
 		return crowd{pods: pods, used: int64(used) * int64(pods), requested: int64(a.Request) * int64(pods)}
 	}
-	u, ok := react(crowds{measured: sum(a.Measured, a.Used), unready: sum(a.Unready, 0)}, current, percentOf(target), tolerances{tolerance, tolerance})
+	u, ok := react(crowds{measured: sum(a.Measured, a.Used), unready: sum(a.Unready, 0)}, current, percentOf(target),
+		tolerances{tolerance, tolerance})
 	return u.replicas, ok
 }
 

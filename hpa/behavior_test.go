@@ -30,7 +30,11 @@ func TestOwnPoliciesOfScaleOut(t *testing.T) {
 			w.svc.Behavior.Up.Select = fleet.SelectMin
 		}, 10},
 		{"disabled, nothing is added", func(w *world) { w.tide(500); w.svc.Behavior.Up.Select = fleet.SelectDisabled }, 8},
-		{"the minimum is the operator's word", func(w *world) { w.svc.Min = 15; w.svc.Behavior.Up.Select = fleet.SelectDisabled }, 15},
+		{"the minimum is the operator's word", func(
+			w *world) {
+			w.svc.Min = 15
+			w.svc.Behavior.Up.Select = fleet.SelectDisabled
+		}, 15},
 		{"a window is too", func(w *world) {
 			w.svc.Behavior.Up.Policies = pods(1, time.Minute)
 			w.svc.Windows = []fleet.Window{{Name: "noon", Schedule: "0 12 * * *", Duration: time.Hour, Zone: time.UTC, Min: 30}}
@@ -82,7 +86,10 @@ func TestOwnPoliciesOfScaleIn(t *testing.T) {
 	}{
 		{"policies bound it", func(w *world) { w.svc.Behavior.Down.Policies = pods(3, time.Minute) }, 17},
 		{"disabled, nothing leaves", func(w *world) { w.svc.Behavior.Down.Select = fleet.SelectDisabled }, 20},
-		{"the maximum is the operator's word", func(w *world) { w.svc.Behavior.Down.Select, w.svc.Max = fleet.SelectDisabled, 12 }, 12},
+		{"the maximum is the operator's word", func(w *world) {
+			w.svc.Behavior.Down.Select,
+				w.svc.Max = fleet.SelectDisabled, 12
+		}, 12},
 		{"without a window it goes at once", func(w *world) {
 			w.remember(20)
 			w.svc.Behavior.Down.Stabilization = fleet.Says(time.Duration(0))

@@ -192,7 +192,8 @@ func (l *Live) queues(svc *fleet.Service, now time.Time) bool {
 		if m.Type != fleet.MetricQuery || !(m.Target > 0) {
 			continue
 		}
-		if k := l.Signals[m.Name]; l.fresh(k, now) && k.Value > m.Target*ready*(1+tolerancesOf(svc, Standard().Tolerance).up) {
+		if k := l.Signals[m.Name]; l.fresh(k, now) && k.Value > m.Target*ready*(1+tolerancesOf(svc,
+			Standard().Tolerance).up) {
 			return true
 		}
 	}

@@ -40,7 +40,8 @@ type asks struct {
 	free, bounded int32
 }
 
-// asks sorts what is wanted. The default policies bound what live signals ask for: a forecast is meant to be early. The operator's own policies are
+// asks sorts what is wanted. The default policies bound what live signals ask for: a forecast is meant to be early. The
+// operator's own policies are
 // about what the service stands, so they bound the forecast and its call chain too.
 func (z *sizer) asks(parts []Part, floors, reactive int32) asks {
 	a := asks{meant: max(z.svc.Min, 0), free: floors, bounded: reactive}
@@ -119,7 +120,8 @@ func (z *sizer) shrink(tg *Target, want int32) (next, remember int32) {
 }
 
 // leastNow is how far a scale-in may go now: by a share, or a few pods, below the most that ran within the last
-// ShrinkWindow, unless the operator has policies of their own. An error is then seen while most of the replicas are still there.
+// ShrinkWindow, unless the operator has policies of their own. An error is then seen while most of the replicas are
+// still there.
 func (z *sizer) leastNow() int32 {
 	rules := int32(0)
 	if z.svc.Behavior.Down.Bound() {

@@ -16,7 +16,8 @@ import (
 func ExampleAsk() {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	svc := fleet.Service{ID: "shop/cart", Target: fleet.Name{Namespace: "shop", Name: "cart"}, TargetKind: "Deployment", TargetFound: true,
-		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.Latency(0.99, 200*time.Millisecond)),
+		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.Latency(0.99,
+			200*time.Millisecond)),
 		Min: 2, Max: 40, Quantile: 0.95, Request: fleet.Resources{CPU: 1000}, Desired: fleet.KnownAt[int32](8, noon)}
 	// A request costs 0.02 cores, an idle replica 0.1: at 60 % of its one core a replica carries 25 requests a second.
 	p := portrait.Portrait{Service: svc.ID, Signal: portrait.Requests, CPUPerLoad: fleet.KnownAt(0.02, noon), CPUIdle: fleet.KnownAt(0.1, noon),

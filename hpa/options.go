@@ -50,12 +50,14 @@ type Defaults struct {
 	Tolerance float64
 	// Stabilisation is how long every part must agree before a scale-in; used where the service says none.
 	Stabilisation time.Duration
-	// RateWindow, RateFactor and RatePods bound what the reactive parts may add where the service has no policies: in one window to at most the larger of
+	// RateWindow, RateFactor and RatePods bound what the reactive parts may add where the service has no policies: in one
+	// window to at most the larger of
 	// RateFactor × the count at its start and RatePods more. Floors are not bounded: an operator's level, like a forecast, is meant.
 	RateWindow time.Duration
 	RateFactor float64
 	RatePods   int32
-	// ShrinkWindow, ShrinkShare and ShrinkPods bound a scale-in where the service has no policies: in one window by the larger of the share and the pods.
+	// ShrinkWindow, ShrinkShare and ShrinkPods bound a scale-in where the service has no policies: in one window by the
+	// larger of the share and the pods.
 	ShrinkWindow time.Duration
 	ShrinkShare  float64
 	ShrinkPods   int32

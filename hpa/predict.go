@@ -13,8 +13,10 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// UtilisationTarget is the CPU utilisation (0..1] that a service is sized for: the margin below its limit where CPU is one of its levels,
-// and no more than the figure for latency where a latency is another one; its CPU metric's target where it states one, else the figure
+// UtilisationTarget is the CPU utilisation (0..1] that a service is sized for: the margin below its limit where CPU is
+// one of its levels,
+// and no more than the figure for latency where a latency is another one; its CPU metric's target where it states one,
+// else the figure
 // for latency levels.
 func UtilisationTarget(svc *fleet.Service) float64 {
 	var d Defaults

@@ -177,28 +177,9 @@ func react(c crowds, current int32, targetPercent int64, tolerance tolerances) (
 	percent := used * 100 / requested
 	ratio := float64(percent) / float64(targetPercent)
 	hold := usage{current, percent}
-
-	extra, missing := c.others, c.missing.plus(c.lost)
-	if ratio > 1 {
-		missing = c.missing
-		extra += c.lost.pods
-	}
-	unready := c.unready
-	if ratio <= 1 {
-		unready = crowd{}
-	}
-	n := c.measured.pods + extra
-	if unready.pods > 0 || missing.pods > 0 {
-		if ratio < 1 {
-			used += missing.atWorst
-		}
-		if ratio != 1 {
-			requested += missing.requested
-			n += missing.pods
-		}
-		requested += unready.requested
-		n += unready.pods
-		again := float64(used*100/requested) / float64(targetPercent)
+	known, all := c.imputed(ratio)
+	if all.pods > known {
+		again := float64(all.used*100/all.requested) / float64(targetPercent)
 		if (ratio < 1 && again > 1) || (ratio > 1 && again < 1) {
 			return hold, true // the unknown pods would turn the direction round
 		}
@@ -207,11 +188,33 @@ func react(c crowds, current int32, targetPercent int64, tolerance tolerances) (
 	if tolerance.within(ratio) {
 		return hold, true
 	}
-	replicas := ceil(ratio * float64(n))
-	if (ratio > 1 && replicas < current) || (ratio < 1 && replicas > current && n > c.measured.pods+extra) {
+	replicas := ceil(ratio * float64(all.pods))
+	if (ratio > 1 && replicas < current) || (ratio < 1 && replicas > current && all.pods > known) {
 		return hold, true
 	}
 	return usage{replicas, percent}, true
+}
+
+// imputed are all pods with those that were not measured, as upstream counts them at a ratio of usage to target, and
+// how many pods count without them. On the way down the unmeasured ones use what they would at worst, on the way up
+// nothing.
+func (c crowds) imputed(ratio float64) (known int, all crowd) {
+	others, unmeasured, unready := c.others, c.missing.plus(c.lost), crowd{}
+	if ratio > 1 {
+		others, unmeasured, unready = c.others+c.lost.pods, c.missing, c.unready
+	}
+	known = c.measured.pods + others
+	all = crowd{pods: known, used: c.measured.used, requested: c.measured.requested}
+	if ratio < 1 {
+		all.used += unmeasured.atWorst
+	}
+	if ratio != 1 {
+		all.requested += unmeasured.requested
+		all.pods += unmeasured.pods
+	}
+	all.requested += unready.requested
+	all.pods += unready.pods
+	return known, all
 }
 
 // perReplica is upstream's algorithm for a value per replica (GetExternalPerPodMetricReplicas), in thousandths as upstream counts them.

@@ -160,7 +160,8 @@ func (z *sizer) yesterday(part Part, why reason.Reason) Part {
 // unmeasured reports whether nothing measures the latency that the service level is in: no pod exports requests, and none did while the
 // portrait was learned. A latency that was measured once and is not now is a missing signal instead.
 func (z *sizer) unmeasured() bool {
-	return z.svc.SLO.LatencyLimit() > 0 && !z.live.Latency.OK && z.live.LoadSignal == portrait.CPU && z.p.Signal != portrait.Requests
+	return z.svc.SLO.LatencyLimit() > 0 && !z.live.Latency.OK && z.live.LoadSignal == portrait.CPU &&
+		z.p.Signal != portrait.Requests
 }
 
 // A latency is measured over latencySpan. Of fewer than fewRequests in it, whether there is any is chance: to call the latency missing now and then would

@@ -94,12 +94,15 @@ func TestUtilisationTarget(t *testing.T) {
 		want float64
 	}{
 		{"latency", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second))}, 0.60},
-		{"latency, metric says", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second)), Metrics: cpu(0.75)}, 0.75},
+		{"latency, metric says", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second)), Metrics: cpu(0.75)},
+			0.75},
 		{"utilisation: 0.9 of the limit", fleet.Service{SLO: fleet.Levels(fleet.CPU(0.7))}, 0.63},
 		{"utilisation, metric below", fleet.Service{SLO: fleet.Levels(fleet.CPU(0.7)), Metrics: cpu(0.5)}, 0.5},
 		{"utilisation, metric above the margin", fleet.Service{SLO: fleet.Levels(fleet.CPU(0.7)), Metrics: cpu(0.7)}, 0.63},
-		{"both, utilisation asks for more", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second), fleet.CPU(0.5))}, 0.45},
-		{"both, latency asks for more", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second), fleet.CPU(0.9))}, 0.60},
+		{"both, utilisation asks for more", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second),
+			fleet.CPU(0.5))}, 0.45},
+		{"both, latency asks for more", fleet.Service{SLO: fleet.Levels(fleet.Latency(0.99, time.Second),
+			fleet.CPU(0.9))}, 0.60},
 	} {
 		if got := UtilisationTarget(&c.svc); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

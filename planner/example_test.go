@@ -21,7 +21,8 @@ func ExampleMake() {
 	s := &fleet.Snapshot{At: noon, WatchedSince: noon.Add(-time.Hour),
 		Pools: []fleet.Pool{{ID: "online", Class: fleet.Online, Mode: fleet.Auto}},
 		Services: []fleet.Service{{ID: "shop/web", Target: fleet.Name{Namespace: "shop", Name: "web"}, TargetKind: "Deployment", TargetFound: true,
-			Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1, Max: 50, Quantile: 0.95,
+			Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1,
+			Max: 50, Quantile: 0.95,
 			Request: cores(8), Desired: fleet.KnownAt[int32](2, noon)}},
 	}
 	for _, name := range []string{"m1", "m2"} {

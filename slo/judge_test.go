@@ -120,7 +120,8 @@ func TestStateOf(t *testing.T) {
 // the level, by the share of requests over the limit. The judge compares a measured quantile with the limit. Two
 // ways, one count.
 func TestJudgeAgreesWithSLOViolationMinutes(t *testing.T) {
-	for _, level := range []fleet.SLO{fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond)), fleet.Levels(fleet.CPU(0.7))} {
+	for _, level := range []fleet.SLO{fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond)),
+		fleet.Levels(fleet.CPU(0.7))} {
 		s := measure.Station{Cores: 4, CPUSeconds: 0.02, SLO: level}
 		r := rand.New(rand.NewPCG(7, 7))
 		var q measure.Queue

@@ -284,10 +284,12 @@ func TestMissing(t *testing.T) {
 	files(t, b.roots.Kubelet, map[string]string{"cpu_manager_state": `{"policyName":"none","defaultCpuSet":"","checksum":1}`})
 	files(t, b.roots.Cgroup, map[string]string{"kubepods/cgroup.controllers": "cpuset cpu"})
 	out = b.cycle()
-	if reason(out, catalog.CapMemoryBox) != "NoController" || reason(out, catalog.CapIOWeight) != "NoController" || !slicesHave(out.Writes, "cpuset") || slicesHave(out.Writes, "memory") {
+	if reason(out, catalog.CapMemoryBox) != "NoController" || reason(out,
+		catalog.CapIOWeight) != "NoController" || !slicesHave(out.Writes, "cpuset") || slicesHave(out.Writes, "memory") {
 		t.Errorf("%+v, %+v", out.Capabilities, out.Writes)
 	}
-	if reason(out, catalog.CapResctrl) != "NoResctrl" || reason(out, catalog.CapNRI) != "Off" || reason(out, catalog.CapNetwork) != "NotSupported" {
+	if reason(out, catalog.CapResctrl) != "NoResctrl" || reason(out, catalog.CapNRI) != "Off" || reason(out,
+		catalog.CapNetwork) != "NotSupported" {
 		t.Errorf("%+v", out.Capabilities)
 	}
 }

@@ -42,8 +42,10 @@ var types = map[string]string{
 	ConditionScalingLimit:  "a bound cuts what the service wants, as HPA's",
 	ConditionForecastReady: "the portrait can carry a forecast",
 	ConditionSkillLost:     "the newest forecasts were too far off to be trusted",
-	ConditionFall:          "the load fell faster than history, and no other source confirms it; there only while it is so",
-	ConditionRise:          "the measured load is more than the replicas could have served, or rose faster than history; there only while it is so",
+	ConditionFall: "the load fell faster than history, and no other source confirms it; there only while it " +
+		"is so",
+	ConditionRise: "the measured load is more than the replicas could have served, or rose faster than " +
+		"history; there only while it is so",
 	ConditionReady:         "a pool lends, a quota is met, a festival plan acts",
 	ConditionDataFresh:     "the metrics source answers, and what it has of the service is new enough",
 	ConditionSLOMeasured:   "the levels that the SLO names are measured; else CPU sizes the service",
@@ -112,8 +114,9 @@ var (
 	ServiceAbleFrozen  = verdict(Service, ConditionAbleToScale, no, "Frozen", "all actions are held: %s").
 				do("end the freeze: `springtide thaw`")
 	ServiceAbleScaleFailed = verdict(Service, ConditionAbleToScale, no, "ScaleFailed", "%s").
-				when("the last change of the replicas failed, and the message is the API server's: it is planned again in the next cycle").
-				do("read the message; `springtide doctor` checks the rights")
+				when("the last change of the replicas failed, and the message is the API server's: it is planned again in the " +
+			"next cycle").
+		do("read the message; `springtide doctor` checks the rights")
 	ServiceAblePaused = verdict(Service, ConditionAbleToScale, no, "Paused", "spec.pause holds every change").
 				do("take spec.pause away to let it act")
 	ServiceAbleSetToZero = verdict(Service, ConditionAbleToScale, no, "SetToZero",
@@ -385,8 +388,9 @@ var (
 				when("more than one disruption budget selects the pod, and the Eviction API serves none of these").
 				do("let one budget alone select the pod")
 	LoanForcedWebhookRefused = verdict(Loan, ConditionForced, no, "WebhookRefused", "%s").
-					when("an admission webhook refuses to evict pods, or does not answer: which, how many, until when it is waited for").
-					do("let the webhook accept evictions by Springtide")
+					when("an admission webhook refuses to evict pods, or does not answer: which, how many, until when it is waited " +
+			"for").
+		do("let the webhook accept evictions by Springtide")
 	LoanForcedPolicyRefused = verdict(Loan, ConditionForced, no, "PolicyRefused", "%s").
 				when("a ValidatingAdmissionPolicy refuses to evict pods: which, how many, until when it is waited for").
 				do("let the policy accept evictions by Springtide")
@@ -430,7 +434,8 @@ var limits = func() (out []*Verdict) {
 		{reason.Rate, "wait: the next cycles add more"},
 		{reason.UnconfirmedFall, "see the condition FallUnconfirmed"},
 	} {
-		out = append(out, verdict(Service, ConditionScalingLimit, yes, string(l.by), "%d replicas are wanted; %s leaves %d%s").do(l.do))
+		out = append(out, verdict(Service, ConditionScalingLimit, yes, string(l.by),
+			"%d replicas are wanted; %s leaves %d%s").do(l.do))
 	}
 	return out
 }()

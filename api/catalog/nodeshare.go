@@ -68,8 +68,9 @@ var (
 	NothingProtected = NoController.also("without the memory controller nothing is protected")
 	NoFile           = lack("NoFile", "%s has no %s: the kernel is too old or built without it").do("use a newer kernel")
 	NoIOCost         = NoFile.also("the kernel has no io.cost: io.weight counts with the bfq scheduler alone")
-	NotEnabled       = lack("NotEnabled", "no device has io.cost enabled: io.weight counts with the bfq scheduler alone; to "+
-		"fix: set ioCostQoS in the agent's configuration")
+	NotEnabled       = lack("NotEnabled",
+		"no device has io.cost enabled: io.weight counts with the bfq scheduler alone; to "+
+			"fix: set ioCostQoS in the agent's configuration")
 	NotMounted = lack("NotMounted", "resctrl is not mounted at %s; to fix: mount it on the machine (mount -t resctrl "+
 		"resctrl /sys/fs/resctrl), and into the agent's pod by the component deploy/base/agent/resctrl or the chart's "+
 		"agent.resctrl")
@@ -81,9 +82,11 @@ var (
 		"whether the kubelet writes cpusets; to fix: set kubeletRoot to the kubelet's root directory and mount it there")
 	StateUnreadable = lack("Unreadable", "the state of the kubelet's managers cannot be read: %v; to fix: mount the "+
 		"kubelet's directory at %s (kubeletRoot)")
-	StateNotUnderstood = StateUnreadable.also("%s: %v").when("the state of the kubelet's managers is not understood: its file, and why")
-	KubeletManages     = lack("KubeletManages", "the kubelet's policy is %s by %s, so it writes cpusets itself; to fix: set "+
-		"%s: none in the kubelet's configuration and remove the file")
+	StateNotUnderstood = StateUnreadable.also("%s: %v").when(
+		"the state of the kubelet's managers is not understood: its file, and why")
+	KubeletManages = lack("KubeletManages",
+		"the kubelet's policy is %s by %s, so it writes cpusets itself; to fix: set "+
+			"%s: none in the kubelet's configuration and remove the file")
 	KubeletProtects = lack("KubeletProtects", "the kubelet protects memory by its memoryReservationPolicy "+
 		"TieredReservation, so the agent leaves memory.min and memory.low alone")
 	Disconnected = lack("Disconnected", "the runtime's NRI socket does not answer: containers are adjusted after their "+

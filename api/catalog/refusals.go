@@ -51,7 +51,8 @@ var (
 		"ScaledObject %s scales the target: pause it (springtide adopt --kind scaledobject --take-over) or "+
 			"delete it, since KEDA and Springtide would fight", Service)
 	HPAMissing = refusal("HPAMissing",
-		"actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale", Service)
+		"actuation HPAFloor needs a HorizontalPodAutoscaler on the target: create one, or set spec.actuation to Scale",
+		Service)
 	HPAAmbiguous      = refusal("HPAAmbiguous", "HorizontalPodAutoscalers %s all scale the target: keep one", Service)
 	HPAOfScaledObject = refusal("ScaledObjectFound",
 		"the HorizontalPodAutoscaler %s belongs to ScaledObject %s, which writes its minReplicas", Service)
@@ -111,7 +112,8 @@ var (
 		"--blacklist-cooldown-range of horovodrun of %s bans a host that was recalled for %s s: allow %d at "+
 			"most, as in 30 300", Job)
 	ResetLimitTooLow = refusal("ResetLimitTooLow",
-		"--reset-limit %s of horovodrun of %s is charged by each resize and then ends the job: leave it out, or allow %d", Job)
+		"--reset-limit %s of horovodrun of %s is charged by each resize and then ends the job: leave it out, or allow "+
+			"%d", Job)
 	ElasticTimeoutTooShort = refusal("ElasticTimeoutTooShort",
 		"--elastic-timeout of horovodrun of %s is %s (600 by default), and the job fails once it waits that "+
 			"long for its least number of members: set it to %d or more, the longest wait between two ebbs", Job)
@@ -201,7 +203,8 @@ var (
 		"join_timeout in %s of %s is %s, and members end once they wait that long for the others: leave it "+
 			"out, or set it to %d or more", Job)
 	RendezvousIsMember = refusal("RendezvousOnWorker",
-		"--rdzv-endpoint %s of %s is each member itself, so members never meet: name a service, or a pod of a stable part", Job)
+		"--rdzv-endpoint %s of %s is each member itself, so members never meet: name a service, or a pod of a stable "+
+			"part", Job)
 	RendezvousOnMember = refusal("RendezvousOnWorker",
 		"--rdzv-endpoint %s of %s is a member, and the rendezvous ends when that one is recalled: name a "+
 			"service, or a pod of a stable part", Job)

@@ -9,7 +9,8 @@ const (
 	DefaultActuation = "Scale"
 	// DefaultRequestsMode tells and changes nothing.
 	DefaultRequestsMode = "Recommend"
-	// DefaultQuantile covers all but one interval in twenty. It and the four below are not filled in by the API server: status shows them as defaults.
+	// DefaultQuantile covers all but one interval in twenty. It and the four below are not filled in by the API server:
+	// status shows them as defaults.
 	DefaultQuantile Quantile = "0.95"
 	// DefaultGoodMinutes allows 201 bad minutes in DefaultOver, four whole weeks, so that each weekday counts alike.
 	DefaultGoodMinutes Percent  = "99.5%"

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Duration is a length of time as text: a whole number of days ("28d"), or whole numbers of hours, minutes, seconds and milliseconds from
+// Duration is a length of time as text: a whole number of days ("28d"), or whole numbers of hours, minutes, seconds and
+// milliseconds from
 // the largest to the smallest ("1h30m", "250ms").
 //
 // +kubebuilder:validation:MinLength=2
@@ -105,7 +106,8 @@ func (q Quantile) Number() (float64, error) {
 	return strconv.ParseFloat(string(q), 64)
 }
 
-// hundredth reads a decimal number as hundredths. The exponent in the text makes it the nearest float, which a division would miss: 99.95 / 100 is not
+// hundredth reads a decimal number as hundredths. The exponent in the text makes it the nearest float, which a division
+// would miss: 99.95 / 100 is not
 // 0.9995.
 func hundredth(text string) (float64, error) { return strconv.ParseFloat(text+"e-2", 64) }
 

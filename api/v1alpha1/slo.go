@@ -2,7 +2,8 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// SLO is what the service promises: any of its levels together. The service is sized by the level that asks for most, and each is judged
+// SLO is what the service promises: any of its levels together. The service is sized by the level that asks for most,
+// and each is judged
 // by itself.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.latency) || has(self.errors) || has(self.throughput) || has(self.backlog) || has(self.utilization)",message="an SLO needs at least one of latency, errors, throughput, backlog and utilization"
@@ -21,7 +22,8 @@ type SLO struct {
 	Backlog *BacklogLevel `json:"backlog,omitempty"`
 	// Utilization bounds usage as a share of the requests.
 	Utilization *UtilizationLevels `json:"utilization,omitempty"`
-	// Objective is how many minutes must be good: minutes in which no level is broken. Without one, "99.5%" over "28d" is the objective.
+	// Objective is how many minutes must be good: minutes in which no level is broken. Without one, "99.5%" over "28d" is
+	// the objective.
 	Objective *Objective `json:"objective,omitempty"`
 }
 
@@ -41,7 +43,8 @@ type LatencyLevel struct {
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.preset), has(self.histogram), has(self.query)].filter(x, x).size() == 1",message="a source needs exactly one of preset, histogram and query"
 type LatencySource struct {
-	// Preset names the exporter whose histogram is read: otel, istio, envoy-gateway, ingress-nginx, linkerd, spring or grpc-otel.
+	// Preset names the exporter whose histogram is read: otel, istio, envoy-gateway, ingress-nginx, linkerd, spring or
+	// grpc-otel.
 	// +kubebuilder:validation:Enum=otel;istio;envoy-gateway;ingress-nginx;linkerd;spring;grpc-otel
 	Preset string `json:"preset,omitempty"`
 	// Histogram is one of your own, classic or native.
@@ -85,7 +88,8 @@ type ErrorLevel struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.preset) ? !has(self.bad) && !has(self.total) : has(self.bad) && has(self.total)",message="a source needs a preset, or the queries bad and total"
 type ErrorSource struct {
-	// Preset names the exporter whose requests are counted: otel, istio, envoy-gateway, ingress-nginx, linkerd, spring or grpc-otel.
+	// Preset names the exporter whose requests are counted: otel, istio, envoy-gateway, ingress-nginx, linkerd, spring or
+	// grpc-otel.
 	// +kubebuilder:validation:Enum=otel;istio;envoy-gateway;ingress-nginx;linkerd;spring;grpc-otel
 	Preset string `json:"preset,omitempty"`
 	// Bad is PromQL that gives the failed requests a second; it only ever sees this namespace.
@@ -151,24 +155,29 @@ type Objective struct {
 
 // Forecast says how the forecast is used.
 type Forecast struct {
-	// Quantile of the tide that sizing covers, decimal text from "0.5" to "0.999", as in "0.95"; chosen by Springtide where it is left
+	// Quantile of the tide that sizing covers, decimal text from "0.5" to "0.999", as in "0.95"; chosen by Springtide
+	// where it is left
 	// out.
 	// +kubebuilder:validation:XValidation:rule="self.matches('^0[.][0-9]{1,4}$') && double(self) >= 0.5 && double(self) <= 0.999",message="must be a quantile from \"0.5\" to \"0.999\", as in \"0.95\""
 	Quantile Quantile `json:"quantile,omitempty"`
 }
 
-// Behavior bounds how fast the service is scaled. Its fields, words and units are those of a HorizontalPodAutoscaler's behavior.
+// Behavior bounds how fast the service is scaled. Its fields, words and units are those of a HorizontalPodAutoscaler's
+// behavior.
 type Behavior struct {
-	// ScaleUp bounds scale-out. Left out, live signals double the replicas or add 4 in 15 seconds, and the forecast is not bounded.
+	// ScaleUp bounds scale-out. Left out, live signals double the replicas or add 4 in 15 seconds, and the forecast is not
+	// bounded.
 	// Policies that stand here bound both; replicas.min, windows and festival plans are never bounded.
 	ScaleUp *ScalingRules `json:"scaleUp,omitempty"`
-	// ScaleDown bounds scale-in. Left out, the larger of 20 percent and 2 replicas leaves a minute, after 300 seconds of agreement.
+	// ScaleDown bounds scale-in. Left out, the larger of 20 percent and 2 replicas leaves a minute, after 300 seconds of
+	// agreement.
 	ScaleDown *ScalingRules `json:"scaleDown,omitempty"`
 }
 
 // ScalingRules bound one direction.
 type ScalingRules struct {
-	// StabilizationWindowSeconds is how far back past recommendations are looked at: the smallest of them counts for scale-out, the largest for
+	// StabilizationWindowSeconds is how far back past recommendations are looked at: the smallest of them counts for
+	// scale-out, the largest for
 	// scale-in. 0 by default for scale-out, 300 for scale-in.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
@@ -181,7 +190,8 @@ type ScalingRules struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Policies []ScalingPolicy `json:"policies,omitempty"`
-	// Tolerance is the part by which a metric may miss its target before it asks for another size, as in "0.05"; "0.1" by default.
+	// Tolerance is the part by which a metric may miss its target before it asks for another size, as in "0.05"; "0.1" by
+	// default.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0')) && !quantity(string(self)).isGreaterThan(quantity('1'))",message="must be an amount from 0 to 1, as in \"0.05\""

@@ -33,7 +33,8 @@ func upstreamDown(current int32, up, down []scaleEvent, rules *autoscaling.HPASc
 
 // drawRules draws policies as upstream and as Springtide have them.
 func drawRules(t *rapid.T) (*autoscaling.HPAScalingRules, fleet.ScalingRules) {
-	selected := rapid.SampledFrom([]autoscaling.ScalingPolicySelect{autoscaling.MaxChangePolicySelect, autoscaling.MinChangePolicySelect,
+	selected := rapid.SampledFrom([]autoscaling.ScalingPolicySelect{autoscaling.MaxChangePolicySelect,
+		autoscaling.MinChangePolicySelect,
 		autoscaling.DisabledPolicySelect}).Draw(t, "select")
 	theirs := &autoscaling.HPAScalingRules{SelectPolicy: &selected}
 	ours := fleet.ScalingRules{Select: fleet.PolicySelect(selected), Stabilization: fleet.Says(time.Duration(0))}
@@ -51,10 +52,12 @@ func drawRules(t *rapid.T) (*autoscaling.HPAScalingRules, fleet.ScalingRules) {
 	return theirs, ours
 }
 
-// drawPast draws sizes of the past, a change at a time, as upstream's events and as Springtide's decisions. Ages keep some seconds away
+// drawPast draws sizes of the past, a change at a time, as upstream's events and as Springtide's decisions. Ages keep
+// some seconds away
 // from every period, since upstream reads the wall clock.
 func drawPast(t *rapid.T, now time.Time, current int32) (up, down []scaleEvent, past []hpa.Decision) {
-	ages := []time.Duration{5 * time.Second, 10 * time.Second, 25 * time.Second, 50 * time.Second, 2 * time.Minute, 4 * time.Minute,
+	ages := []time.Duration{5 * time.Second, 10 * time.Second, 25 * time.Second, 50 * time.Second, 2 * time.Minute,
+		4 * time.Minute,
 		10 * time.Minute, 25 * time.Minute, 45 * time.Minute}
 	size := current // from now back
 	for _, age := range ages {
@@ -85,7 +88,8 @@ func TestScaleUpPoliciesAsUpstream(t *testing.T) {
 		svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now), Max: 1_000_000,
 			Metrics: []fleet.Metric{{Name: "queue", Type: fleet.MetricQuery, Target: 1}}, Behavior: fleet.Behavior{Up: ours}}
 		live := hpa.Live{Signals: map[string]fleet.Known[float64]{"queue": fleet.KnownAt(900_000.0, now)}}
-		tg := hpa.Ask(svc, portrait.Portrait{Signal: portrait.CPU}, forecast.Tide{}, live, now, hpa.Options{History: past}).Within(hpa.Bounds{})
+		tg := hpa.Ask(svc, portrait.Portrait{Signal: portrait.CPU}, forecast.Tide{}, live, now,
+			hpa.Options{History: past}).Within(hpa.Bounds{})
 		if tg.Replicas != want {
 			t.Fatalf("from %d to %d, upstream to %d (%s)", current, tg.Replicas, want, tg.Why())
 		}
@@ -112,8 +116,10 @@ func TestScaleDownPoliciesAsUpstream(t *testing.T) {
 		want := min(current, max(1, upstreamDown(current, up, down, theirs)))
 		svc, live := atRest(now, current)
 		svc.Behavior.Down = ours
-		p := portrait.Portrait{Signal: portrait.Requests, CPUPerLoad: fleet.KnownAt(0.02, now), CPUIdle: fleet.KnownAt(0.0, now)}
-		tg := hpa.Ask(svc, p, calm(now), live, now, hpa.Options{History: past, WatchedSince: now.Add(-time.Hour)}).Within(hpa.Bounds{})
+		p := portrait.Portrait{Signal: portrait.Requests, CPUPerLoad: fleet.KnownAt(0.02, now),
+			CPUIdle: fleet.KnownAt(0.0, now)}
+		tg := hpa.Ask(svc, p, calm(now), live, now, hpa.Options{History: past,
+			WatchedSince: now.Add(-time.Hour)}).Within(hpa.Bounds{})
 		if tg.Replicas != want {
 			t.Fatalf("from %d to %d, upstream to %d (%s)", current, tg.Replicas, want, tg.Why())
 		}
@@ -131,11 +137,14 @@ func TestScaleDownPoliciesAsUpstream(t *testing.T) {
 
 // atRest is a service of which every signal is fresh and asks for one replica.
 func atRest(now time.Time, current int32) (*fleet.Service, hpa.Live) {
-	svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now), Min: 1, Max: 1_000_000, Request: fleet.Resources{CPU: 1000}}
+	svc := &fleet.Service{TargetFound: true, Desired: fleet.KnownAt(current, now), Min: 1, Max: 1_000_000,
+		Request: fleet.Resources{CPU: 1000}}
 	started, name := now.Add(-time.Hour), fleet.Name{Namespace: "shop", Name: "cart"}
-	svc.Pods = []fleet.Pod{{Name: name, Class: fleet.PodOnline, Requests: svc.Request, Phase: fleet.PodRunning, Ready: true, CurrentRevision: true,
+	svc.Pods = []fleet.Pod{{Name: name, Class: fleet.PodOnline, Requests: svc.Request, Phase: fleet.PodRunning,
+		Ready: true, CurrentRevision: true,
 		Created: started, Started: fleet.KnownAt(started, started), ReadySince: fleet.KnownAt(started, started)}}
-	return svc, hpa.Live{Load: fleet.KnownAt(1.0, now), CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{name: fleet.KnownAt(fleet.MilliCPU(10), now)}}
+	return svc, hpa.Live{Load: fleet.KnownAt(1.0, now),
+		CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{name: fleet.KnownAt(fleet.MilliCPU(10), now)}}
 }
 
 // calm is a tide that asks for one replica.
@@ -144,6 +153,7 @@ func calm(now time.Time) forecast.Tide {
 	for i := range path {
 		path[i] = 1
 	}
-	return forecast.Tide{Signal: portrait.Requests, Made: now, Start: now, Step: 5 * time.Minute, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
+	return forecast.Tide{Signal: portrait.Requests, Made: now, Start: now, Step: 5 * time.Minute,
+		Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
 		Model: "seasonal", Trusted: true}
 }

@@ -60,7 +60,8 @@ func shownIn(f *ast.File) (out []string) {
 				out = append(out, "a refusal")
 			}
 		case *ast.CallExpr:
-			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Event" || sel.Sel.Name == "Eventf") && len(n.Args) > 3 {
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Event" ||
+				sel.Sel.Name == "Eventf") && len(n.Args) > 3 {
 				out = append(out, "an event")
 			}
 		}
@@ -80,11 +81,15 @@ func selects(e ast.Expr, pkg, name string) bool {
 
 // enumerations are the types whose values become reasons, with how the catalogue finds the row of each.
 var enumerations = map[string]func(value string) bool{
-	"planner.MoveKind": func(v string) bool { return v == "Forget" || catalog.LoanMoved(v) != nil || catalog.LoanLost(v) != nil },
-	"loop.Cause":       func(v string) bool { return declared(catalog.Service, catalog.ConditionDataFresh, v) },
-	"fleet.GangPhase":  func(v string) bool { return declared(catalog.Job, catalog.ConditionGangWhole, v) },
+	"planner.MoveKind": func(v string) bool {
+		return v == "Forget" || catalog.LoanMoved(v) != nil ||
+			catalog.LoanLost(v) != nil
+	},
+	"loop.Cause":      func(v string) bool { return declared(catalog.Service, catalog.ConditionDataFresh, v) },
+	"fleet.GangPhase": func(v string) bool { return declared(catalog.Job, catalog.ConditionGangWhole, v) },
 	"fleet.Mode": func(v string) bool {
-		return v == "Auto" || declared(catalog.Service, catalog.ConditionAbleToScale, "Mode"+v) && declared(catalog.Pool, catalog.ConditionReady, "Mode"+v)
+		return v == "Auto" || declared(catalog.Service, catalog.ConditionAbleToScale, "Mode"+v) && declared(catalog.Pool,
+			catalog.ConditionReady, "Mode"+v)
 	},
 }
 

@@ -10,7 +10,8 @@ import (
 // The API server fills in the defaults of package v1alpha1; they are taken from there again for objects that were stored by an older
 // CRD, so that there is one answer everywhere. Here are only those that the API has no field for.
 const (
-	// defaultCPU is the utilisation held when neither SLO nor metrics name one: at 60 % a service stands the loss of one zone of
+	// defaultCPU is the utilisation held when neither SLO nor metrics name one: at 60 % a service stands the loss of one
+	// zone of
 	// three (60 % × 3/2 = 90 %).
 	defaultCPU = 0.6
 )

@@ -286,7 +286,8 @@ func (c *Cluster) reportNewer() {
 	for _, o := range c.nodes.all() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
 		if c.reporter.news("newer node "+o.Name, text) {
-			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID}, catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
+			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID},
+				catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 	for _, o := range c.jobs.all() {

@@ -142,7 +142,8 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	}
 	until(t, "events that name the numbers", func() bool {
 		named := map[string]bool{}
-		list, err := p.core.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + catalog.EventNotBelieved.Reason()})
+		list, err := p.core.CoreV1().Events("").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" +
+			catalog.EventNotBelieved.Reason()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,8 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, catalog.NewerLeader.Reason()) {
 		t.Errorf("a larger epoch by hand: %+v", r)
 	}
-	if c := able(); c == nil || c.Status != metav1.ConditionFalse || c.Reason != catalog.NewerLeader.Reason() || !strings.Contains(c.Message, "kubectl annotate deployment -n default "+id) {
+	if c := able(); c == nil || c.Status != metav1.ConditionFalse || c.Reason != catalog.NewerLeader.Reason() ||
+		!strings.Contains(c.Message, "kubectl annotate deployment -n default "+id) {
 		t.Errorf("the condition is %+v", c)
 	}
 	p.stampTarget(t, id, "")
@@ -282,7 +284,8 @@ func TestPlaneTwoInstallations(t *testing.T) {
 		})
 	}()
 	until(t, "the event that names both", func() bool {
-		list, err := p.core.CoreV1().Events("springtide-"+id).List(t.Context(), metav1.ListOptions{FieldSelector: "reason=" + catalog.EventAnotherInstallation.Reason()})
+		list, err := p.core.CoreV1().Events("springtide-"+id).List(t.Context(),
+			metav1.ListOptions{FieldSelector: "reason=" + catalog.EventAnotherInstallation.Reason()})
 		if err != nil {
 			t.Fatal(err)
 		}

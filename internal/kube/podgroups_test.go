@@ -150,7 +150,8 @@ func TestAForeignGroupStays(t *testing.T) {
 	}
 	select {
 	case text := <-events.Events:
-		if want := corev1.EventTypeWarning + " " + catalog.EventPodGroupFailed.Reason(); len(text) < len(want) || text[:len(want)] != want {
+		if want := corev1.EventTypeWarning + " " + catalog.EventPodGroupFailed.Reason(); len(text) < len(want) ||
+			text[:len(want)] != want {
 			t.Errorf("the event is %q", text)
 		}
 	default:

@@ -29,7 +29,8 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Doubt: c.hold}
 		})
 		found := ""
-		if x := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, catalog.ConditionFall); x != nil {
+		if x := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices,
+			"shop/cart").Status.Conditions, catalog.ConditionFall); x != nil {
 			found = x.Reason
 		}
 		if found != c.reason {

@@ -29,7 +29,8 @@ func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.Portrai
 		s.LastError = was.LastError
 	}
 	if err := v.r.HistoryErr; err != nil && !errors.Is(err, loop.ErrNotRead) {
-		s.LastError = v1alpha1.Clip(v.w.now.Format(time.RFC3339)+": "+catalog.ServiceDataSourceDown.Text(), v1alpha1.MaxNoteLength)
+		s.LastError = v1alpha1.Clip(v.w.now.Format(time.RFC3339)+": "+catalog.ServiceDataSourceDown.Text(),
+			v1alpha1.MaxNoteLength)
 	}
 	return s
 }

@@ -37,14 +37,16 @@ func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 		if c == nil || c.Status != ready || c.Reason != reason {
 			t.Errorf("%s: Ready = %+v, want %s for %s", what, c, ready, reason)
 		}
-		if accepted := meta.IsStatusConditionTrue(cs, catalog.ConditionAccepted); accepted != (ready == metav1.ConditionTrue) {
+		accepted := meta.IsStatusConditionTrue(cs, catalog.ConditionAccepted)
+		if accepted != (ready == metav1.ConditionTrue) {
 			t.Errorf("%s: Accepted is %t", what, accepted)
 		}
 	}
 	check("an overlapping pool", object[v1alpha1.CapacityPool](t, r.world, gvrPools, "twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
 	circle := object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "a").Status.Conditions
 	check("a quota in a circle", circle, metav1.ConditionFalse, "ParentCycle")
-	if c := meta.FindStatusCondition(circle, catalog.ConditionGuaranteeKept); c == nil || c.Status != metav1.ConditionUnknown {
+	if c := meta.FindStatusCondition(circle, catalog.ConditionGuaranteeKept); c == nil ||
+		c.Status != metav1.ConditionUnknown {
 		t.Errorf("the guarantee of a quota that is not accepted: %+v", c)
 	}
 	check("a quota without its parent", object[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
@@ -65,7 +67,8 @@ func TestReportRefusedService(t *testing.T) {
 	if s.DesiredReplicas != 0 || s.FloorReplicas != 0 || !strings.HasPrefix(s.Reason, "refused: spec.windows[0].start: ") {
 		t.Errorf("desired %d, floor %d, reason %q", s.DesiredReplicas, s.FloorReplicas, s.Reason)
 	}
-	if c := meta.FindStatusCondition(s.Conditions, catalog.ConditionDataFresh); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NotSized" {
+	if c := meta.FindStatusCondition(s.Conditions, catalog.ConditionDataFresh); c == nil ||
+		c.Status != metav1.ConditionUnknown || c.Reason != "NotSized" {
 		t.Errorf("DataFresh = %+v, want Unknown: nothing is sized", c)
 	}
 }
@@ -80,7 +83,8 @@ func TestReportNoForecastWithoutSamples(t *testing.T) {
 		tide.Model = "flat"
 		rep.Tides[id] = tide
 	})
-	c := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions, catalog.ConditionForecastReady)
+	c := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices,
+		"shop/cart").Status.Conditions, catalog.ConditionForecastReady)
 	if c == nil || c.Reason != "NoSamples" || c.Message != "no forecast: no samples read yet" {
 		t.Errorf("ForecastReady = %+v", c)
 	}

@@ -45,10 +45,12 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
 	for i := range g.Conditions {
 		if c := &g.Conditions[i]; c.Type == catalog.ConditionScalingLimit && c.Reason == string(hpa.LimitedRate) {
-			c.Status, c.Reason = metav1.ConditionFalse, catalog.ServiceLimitedWithinBounds.Reason() // over within a minute; what lasts goes with the numbers
+			// over within a minute; what lasts goes with the numbers
+			c.Status, c.Reason = metav1.ConditionFalse, catalog.ServiceLimitedWithinBounds.Reason()
 		}
 	}
-	if c := meta.FindStatusCondition(s.Conditions, catalog.ConditionScalingActive); c != nil && c.Reason == catalog.ServiceActiveSignalsMissing.Reason() {
+	if c := meta.FindStatusCondition(s.Conditions, catalog.ConditionScalingActive); c != nil &&
+		c.Reason == catalog.ServiceActiveSignalsMissing.Reason() {
 		g.Missing = c.Message
 	}
 	if s.Tide != nil {
@@ -339,7 +341,8 @@ func (v *serviceView) limited(c *conditions) {
 	case v.target.Limited != "":
 		by := ""
 		if h := v.svc.HPA; v.svc.Actuation == fleet.ByHPAFloor && h != nil && h.Max < v.svc.Max && v.target.Limited == hpa.LimitedMax {
-			by = fmt.Sprintf("; the HorizontalPodAutoscaler %s has maxReplicas %d, below the %d of the service: to fix, raise it", h.Name, h.Max, v.svc.Max)
+			by = fmt.Sprintf("; the HorizontalPodAutoscaler %s has maxReplicas %d, below the %d of the service: to fix, raise "+
+				"it", h.Name, h.Max, v.svc.Max)
 		}
 		c.set(catalog.ServiceLimitedBy(v.target.Limited), v.target.Wanted, v.target.Limited.Text(), v.target.Replicas, by)
 	default:

@@ -43,7 +43,8 @@ func newReported(t *testing.T, objects ...metav1.Object) *reported {
 	return r
 }
 
-// declared is a recorder that holds each event to the catalogue: the kind of object, the type and the reason are those of a row.
+// declared is a recorder that holds each event to the catalogue: the kind of object, the type and the reason are those
+// of a row.
 type declared struct {
 	*record.FakeRecorder
 	t testing.TB
@@ -670,7 +671,8 @@ func TestReportSkill(t *testing.T) {
 		if c == nil || string(c.Status) != s.status || c.Reason != s.reason || s.lost && c.Message != figures {
 			t.Errorf("step %d: %+v, want %s, %s", i, c, s.status, s.reason)
 		}
-		if ready := meta.FindStatusCondition(cs, catalog.ConditionForecastReady); s.lost && (ready.Status != metav1.ConditionFalse || ready.Reason != "SkillLost") {
+		if ready := meta.FindStatusCondition(cs, catalog.ConditionForecastReady); s.lost &&
+			(ready.Status != metav1.ConditionFalse || ready.Reason != "SkillLost") {
 			t.Errorf("step %d: %+v", i, ready)
 		}
 	}

@@ -36,7 +36,8 @@ func (c *Cluster) awaitRivals(ctx context.Context) error {
 		if rival != known {
 			known = rival
 			c.o.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.o.Namespace))
-			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace, Name: leaseName}
+			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace,
+				Name: leaseName}
 			c.event(lease, catalog.EventAnotherInstallation, rival, c.o.Namespace)
 		}
 		c.o.Alive()

@@ -18,7 +18,8 @@ func TestServiceFactsOfASpec(t *testing.T) {
 	s.Spec.SLO.Latency = []v1alpha1.LatencyLevel{{Percentile: "99.9", Under: "250ms"}}
 	s.Spec.Forecast, s.Spec.Startup = &v1alpha1.Forecast{Quantile: "0.99"}, "1m30s"
 	s.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScalingRules{StabilizationWindowSeconds: &window}}
-	s.Spec.Metrics = []v1alpha1.Metric{{Name: "cpu", Type: "CPU", TargetUtilization: "62.5%"}, {Name: "rps", Type: "Requests", TargetPerReplica: &each}}
+	s.Spec.Metrics = []v1alpha1.Metric{{Name: "cpu", Type: "CPU", TargetUtilization: "62.5%"},
+		{Name: "rps", Type: "Requests", TargetPerReplica: &each}}
 	s.Spec.Windows = []v1alpha1.Window{{Name: "feast", Start: "0 8 * * 1", Duration: "2d", TimeZone: "UTC"}}
 	f := newServiceFacts(s, validate.DefaultNamespaceLabel)
 	if f.problem.Any() {
@@ -28,10 +29,12 @@ func TestServiceFactsOfASpec(t *testing.T) {
 	if svc.SLO.LatencyQuantile() != 0.999 || svc.SLO.LatencyLimit() != 250*time.Millisecond || svc.SLO.CPULimit() != 0.7 {
 		t.Errorf("levels %+v", svc.SLO.Levels)
 	}
-	if svc.Quantile != 0.99 || svc.StartUp != 90*time.Second || svc.Behavior.Down.Stabilization != fleet.Says(time.Minute) {
+	if svc.Quantile != 0.99 || svc.StartUp != 90*time.Second ||
+		svc.Behavior.Down.Stabilization != fleet.Says(time.Minute) {
 		t.Errorf("quantile %v, start-up %v, behavior %+v", svc.Quantile, svc.StartUp, svc.Behavior)
 	}
-	metrics := []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: 0.625}, {Name: "rps", Type: fleet.MetricRequests, Target: 12.5}}
+	metrics := []fleet.Metric{{Name: "cpu", Type: fleet.MetricCPU, Target: 0.625},
+		{Name: "rps", Type: fleet.MetricRequests, Target: 12.5}}
 	if d := cmp.Diff(metrics, svc.Metrics); d != "" {
 		t.Error(d)
 	}
@@ -43,7 +46,8 @@ func TestServiceFactsOfASpec(t *testing.T) {
 // Fields that are left out have the API's defaults; without metrics CPU is held at the level of the SLO, or at 60 %.
 func TestServiceFactsOfAShortSpec(t *testing.T) {
 	f := newServiceFacts(service("cart"), validate.DefaultNamespaceLabel)
-	if m := f.service.Metrics; len(m) != 1 || m[0].Target != 0.7 || f.service.Quantile != 0.95 || f.service.StartUp != 0 || f.problem.Any() {
+	if m := f.service.Metrics; len(m) != 1 || m[0].Target != 0.7 || f.service.Quantile != 0.95 ||
+		f.service.StartUp != 0 || f.problem.Any() {
 		t.Errorf("metrics %+v, quantile %v, start-up %v, problem %v", m, f.service.Quantile, f.service.StartUp, f.problem)
 	}
 	s := service("cart")
@@ -63,8 +67,9 @@ func TestReportObjective(t *testing.T) {
 		stated *v1alpha1.Objective
 		want   v1alpha1.ObjectiveStatus
 	}{
-		"none":   {nil, v1alpha1.ObjectiveStatus{GoodMinutes: "99.5%", Over: "28d", Default: true}},
-		"stated": {&v1alpha1.Objective{GoodMinutes: "99.95%", Over: "7d"}, v1alpha1.ObjectiveStatus{GoodMinutes: "99.95%", Over: "7d"}},
+		"none": {nil, v1alpha1.ObjectiveStatus{GoodMinutes: "99.5%", Over: "28d", Default: true}},
+		"stated": {&v1alpha1.Objective{GoodMinutes: "99.95%", Over: "7d"}, v1alpha1.ObjectiveStatus{GoodMinutes: "99.95%",
+			Over: "7d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := shop()

@@ -212,13 +212,15 @@ func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*s
 		return fleet.Problem{}
 	}
 	if leader.lease != "" && leader.lease != a.leads.lease && a.stamped[h.UID] {
-		return catalog.AnotherInstallation.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+		return catalog.AnotherInstallation.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name,
+			strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 	}
 	theirs := a.leads.fencing(leader)
 	if theirs <= a.leads.epoch {
 		return fleet.Problem{}
 	}
-	return catalog.NewerLeader.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch, strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
+	return catalog.NewerLeader.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch,
+		strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 }
 
 // blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.

@@ -701,7 +701,8 @@ func TestFreezeAndLeadership(t *testing.T) {
 	// A freeze that is over stands in the pools' status until a leader has seen the thaw.
 	pool := &v1alpha1.CapacityPool{ObjectMeta: objectMeta("CapacityPool", "", "frozen"), Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
 	for reason, want := range map[string]bool{catalog.PoolReadyFrozen.Reason(): true, "Lending": false} {
-		pool.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
+		pool.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionReady, Status: metav1.ConditionFalse,
+			Reason: reason}}
 		if got := newPoolFacts(pool).pool.SeenFrozen; got != want {
 			t.Errorf("a pool that says %s: told frozen %v", reason, got)
 		}

@@ -96,8 +96,10 @@ func benchNode(i int) fleet.Node {
 func (f *benchFleet) service(i int) {
 	name := fleet.Name{Namespace: fmt.Sprintf("ns-%02d", i%20), Name: fmt.Sprintf("svc-%04d", i)}
 	svc := fleet.Service{ID: fleet.ServiceID(name.String()), Target: name, TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto, Pause: fleet.PauseNone,
-		Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.Latency(0.99, 200*time.Millisecond)), Min: 2, Max: 100, Quantile: 0.95, Steerable: true,
-		Request: fleet.Resources{CPU: 4000, Memory: 8 * fleet.GiB}, Desired: fleet.KnownAt[int32](benchPods, benchStart), Version: "1"}
+		Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.Latency(0.99,
+			200*time.Millisecond)), Min: 2, Max: 100, Quantile: 0.95, Steerable: true,
+		Request: fleet.Resources{CPU: 4000, Memory: 8 * fleet.GiB}, Desired: fleet.KnownAt[int32](benchPods,
+			benchStart), Version: "1"}
 	for j := range benchPods {
 		n := &f.s.Nodes[(i*7+j*1231)%(benchNodes-2000)]
 		began := fleet.KnownAt(benchStart.Add(-time.Hour), benchStart)

@@ -27,7 +27,8 @@ func tidal(hour float64, _ int) float64 { return 10 + 9*math.Cos((hour-20)/24*2*
 
 // sized is a service of one core a replica whose level is a utilisation of 70 %: a replica carries 0.7 cores.
 func sized() *fleet.Service {
-	return &fleet.Service{ID: "shop/cart", Min: 1, Max: 100, SLO: fleet.Levels(fleet.CPU(0.7)), Quantile: 0.95, Request: fleet.Resources{CPU: 1000}}
+	return &fleet.Service{ID: "shop/cart", Min: 1, Max: 100, SLO: fleet.Levels(fleet.CPU(0.7)), Quantile: 0.95,
+		Request: fleet.Resources{CPU: 1000}}
 }
 
 func TestBackcast(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 
 // plain is a station with round numbers.
 func plain(cores int) *Station {
-	return &Station{Cores: cores, CPUSeconds: 0.01, Idle: 0.02, SLO: fleet.Levels(fleet.Latency(0.99, 100*time.Millisecond))}
+	return &Station{Cores: cores, CPUSeconds: 0.01, Idle: 0.02, SLO: fleet.Levels(fleet.Latency(0.99,
+		100*time.Millisecond))}
 }
 
 // load is the rate that keeps the cores of n pods busy to the share rho.
@@ -90,7 +91,8 @@ func TestAPodMayBurst(t *testing.T) {
 
 // A replica carries its capacity and no more.
 func TestCapacityIsWhereTheSLOEnds(t *testing.T) {
-	for _, slo := range []fleet.SLO{fleet.Levels(fleet.CPU(0.85)), fleet.Levels(fleet.Latency(0.99, 50*time.Millisecond))} {
+	for _, slo := range []fleet.SLO{fleet.Levels(fleet.CPU(0.85)), fleet.Levels(fleet.Latency(0.99,
+		50*time.Millisecond))} {
 		s := plain(8)
 		s.SLO = slo
 		for factor, want := range map[float64]bool{0.999: false, 1.001: true} {

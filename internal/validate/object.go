@@ -15,7 +15,8 @@ import (
 // DefaultNamespaceLabel names the namespace in series, unless the source says otherwise.
 const DefaultNamespaceLabel = "namespace"
 
-// ElasticService judges the kind of the target, the service level, the windows, the queries and the calendar of one service. namespaceLabel is the label that
+// ElasticService judges the kind of the target, the service level, the windows, the queries and the calendar of one
+// service. namespaceLabel is the label that
 // names the namespace in the metrics source.
 func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem {
 	var out []Problem

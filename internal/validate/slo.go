@@ -21,7 +21,8 @@ func read[T any](j *judge, field string, parse func() (T, error)) T {
 	return v
 }
 
-// SLO reads a service level, with its defaults, and judges its texts. Its queries are judged by [ElasticService]: they depend on the namespace.
+// SLO reads a service level, with its defaults, and judges its texts. Its queries are judged by [ElasticService]: they
+// depend on the namespace.
 func SLO(s *v1alpha1.SLO) (fleet.SLO, []Problem) {
 	var j judge
 	var out fleet.SLO
@@ -29,7 +30,8 @@ func SLO(s *v1alpha1.SLO) (fleet.SLO, []Problem) {
 		out.Levels = append(out.Levels, j.latency(fmt.Sprintf("spec.slo.latency[%d]", i), &s.Latency[i]))
 	}
 	if e := s.Errors; e != nil {
-		l := fleet.Level{Kind: fleet.LevelErrors, Name: fleet.LevelNameErrors, Source: fleet.Source{Preset: v1alpha1.DefaultPreset}}
+		l := fleet.Level{Kind: fleet.LevelErrors, Name: fleet.LevelNameErrors,
+			Source: fleet.Source{Preset: v1alpha1.DefaultPreset}}
 		l.Limit = read(&j, "spec.slo.errors.atMost", e.AtMost.Share)
 		if src := e.Source; src != nil {
 			l.Source = fleet.Source{Preset: src.Preset, Bad: src.Bad, Total: src.Total}
@@ -44,7 +46,8 @@ func SLO(s *v1alpha1.SLO) (fleet.SLO, []Problem) {
 		out.Levels = append(out.Levels, l)
 	}
 	if b := s.Backlog; b != nil {
-		out.Levels = append(out.Levels, fleet.Level{Kind: fleet.LevelBacklog, Name: fleet.LevelNameBacklog, Source: fleet.Source{Query: b.Query},
+		out.Levels = append(out.Levels, fleet.Level{Kind: fleet.LevelBacklog, Name: fleet.LevelNameBacklog,
+			Source:      fleet.Source{Query: b.Query},
 			DrainWithin: read(&j, "spec.slo.backlog.drainWithin", b.DrainWithin.Parse)})
 	}
 	if u := s.Utilization; u != nil {

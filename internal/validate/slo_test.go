@@ -18,7 +18,8 @@ func TestSLOBecomesLevels(t *testing.T) {
 			{Percentile: "99", Under: "250ms"},
 			{Percentile: "99.9", Under: "2s", Source: &v1alpha1.LatencySource{Preset: "istio"}},
 			{Percentile: "50", Under: "20ms", Source: &v1alpha1.LatencySource{Query: "max(p50)"}},
-			{Percentile: "90", Under: "50ms", Source: &v1alpha1.LatencySource{Histogram: &v1alpha1.Histogram{Name: "lat", Unit: "ms",
+			{Percentile: "90", Under: "50ms", Source: &v1alpha1.LatencySource{Histogram: &v1alpha1.Histogram{Name: "lat",
+				Unit:     "ms",
 				Matchers: []string{"route='/cart'", `code!~"5.."`}}}},
 		},
 		Errors:      &v1alpha1.ErrorLevel{AtMost: "0.1%", Source: &v1alpha1.ErrorSource{Bad: "sum(bad)", Total: "sum(all)"}},
@@ -56,7 +57,8 @@ func TestDefaultObjective(t *testing.T) {
 	}{
 		"none":       {nil, fleet.Objective{GoodMinutes: 0.995, Over: 28 * 24 * time.Hour, Default: true}},
 		"the window": {&v1alpha1.Objective{Over: "7d"}, fleet.Objective{GoodMinutes: 0.995, Over: 7 * 24 * time.Hour}},
-		"the share":  {&v1alpha1.Objective{GoodMinutes: "99%"}, fleet.Objective{GoodMinutes: 0.99, Over: 28 * 24 * time.Hour}},
+		"the share": {&v1alpha1.Objective{GoodMinutes: "99%"}, fleet.Objective{GoodMinutes: 0.99,
+			Over: 28 * 24 * time.Hour}},
 	} {
 		got, problems := SLO(&v1alpha1.SLO{Objective: v.stated})
 		if got.Objective != v.want || len(problems) > 0 {
@@ -80,14 +82,18 @@ func TestTextsOfAnSLO(t *testing.T) {
 		Objective:   &v1alpha1.Objective{GoodMinutes: "all", Over: "always"},
 	}
 	s.Spec.Forecast, s.Spec.Startup = &v1alpha1.Forecast{Quantile: "95"}, "90"
-	s.Spec.Metrics = []v1alpha1.Metric{{Name: "cpu", Type: "CPU", TargetUtilization: "60"}, {Name: "rps", Type: "Requests", TargetPerReplica: &resource.Quantity{}}}
+	s.Spec.Metrics = []v1alpha1.Metric{{Name: "cpu", Type: "CPU", TargetUtilization: "60"},
+		{Name: "rps", Type: "Requests", TargetPerReplica: &resource.Quantity{}}}
 	var got []string
 	for _, p := range ElasticService(s, DefaultNamespaceLabel) {
 		got = append(got, p.Field)
 	}
-	want := []string{"spec.slo.latency[0].percentile", "spec.slo.latency[0].under", "spec.slo.latency[0].source.histogram.matchers", "spec.slo.errors.atMost",
-		"spec.slo.backlog.drainWithin", "spec.slo.utilization.cpu", "spec.slo.objective.goodMinutes", "spec.slo.objective.over", "spec.forecast.quantile",
-		"spec.startup", "spec.metrics[0].targetUtilization", "spec.metrics[1].targetPerReplica", "spec.slo.errors.source.bad", "spec.slo.throughput.query",
+	want := []string{"spec.slo.latency[0].percentile", "spec.slo.latency[0].under",
+		"spec.slo.latency[0].source.histogram.matchers", "spec.slo.errors.atMost",
+		"spec.slo.backlog.drainWithin", "spec.slo.utilization.cpu", "spec.slo.objective.goodMinutes",
+		"spec.slo.objective.over", "spec.forecast.quantile",
+		"spec.startup", "spec.metrics[0].targetUtilization", "spec.metrics[1].targetPerReplica",
+		"spec.slo.errors.source.bad", "spec.slo.throughput.query",
 		"spec.slo.backlog.query"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

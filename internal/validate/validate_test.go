@@ -160,7 +160,8 @@ func TestOverlappingPools(t *testing.T) {
 func TestContradictingWindows(t *testing.T) {
 	n := func(x int32) *int32 { return &x }
 	window := func(name, start string, hours int, least, most *int32) v1alpha1.Window {
-		return v1alpha1.Window{Name: name, Start: start, TimeZone: "UTC", Duration: v1alpha1.DurationOf(time.Duration(hours) * time.Hour), MinReplicas: least, MaxReplicas: most}
+		return v1alpha1.Window{Name: name, Start: start, TimeZone: "UTC",
+			Duration: v1alpha1.DurationOf(time.Duration(hours) * time.Hour), MinReplicas: least, MaxReplicas: most}
 	}
 	night := window("night", "0 22 * * *", 8, nil, n(4))
 	for _, c := range []struct {

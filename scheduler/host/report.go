@@ -148,7 +148,8 @@ func (r *reporter) write(ctx context.Context, v verdict) error {
 		LastTransitionTime: since, ObservedGeneration: v.pod.Generation,
 	}}
 	if v.gangTimedOut {
-		conditions = append(conditions, corev1.PodCondition{Type: v1alpha1.PodGangTimedOut, Status: corev1.ConditionTrue, Reason: catalog.EventGangTimeout.Reason(),
+		conditions = append(conditions, corev1.PodCondition{Type: v1alpha1.PodGangTimedOut, Status: corev1.ConditionTrue,
+			Reason:  catalog.EventGangTimeout.Reason(),
 			Message: v.message, LastTransitionTime: metav1.NewTime(v.at), ObservedGeneration: v.pod.Generation})
 	}
 	status := map[string]any{"conditions": conditions}

@@ -187,7 +187,8 @@ func (x *model) snapshot(f *facts, e eyes) *fleet.Snapshot {
 		}
 	}
 	svc := fleet.Service{ID: service, Target: fleet.ParseName(string(service)), TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto,
-		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1, Max: 1 + onlinePods, Quantile: 0.95, Steerable: true,
+		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1, Max: 1 + onlinePods,
+		Quantile: 0.95, Steerable: true,
 		Request: unit, Desired: fleet.KnownAt(1+int32(f.desired), now), Created: now.Add(-30 * 24 * time.Hour)}
 	base := x.podFacts(&facts{p: [podSlots]pod{{uid: stable, state: bound}}}, 0)
 	base.Node, base.NodeName = nodeUID(stable), stableName

@@ -393,7 +393,8 @@ func (x *examination) services(services []fleet.Service) {
 		x.add(FindingProblem, "look whether the kubelets of their machines are scraped, and with which namespace and pod", configCadvisor, "no CPU samples of pods of %s", firstFew(noCPU))
 	}
 	if len(noLatency) > 0 && !x.otherwise && !x.requestsOtherwise(of(services, noLatency)) {
-		x.add(FindingAdvice, "export OpenTelemetry's HTTP server metrics, or state slo.utilization; until then CPU sizes them (condition SLOMeasured)", configHTTP,
+		x.add(FindingAdvice, "export OpenTelemetry's HTTP server metrics, or state slo.utilization; until then CPU sizes "+
+			"them (condition SLOMeasured)", configHTTP,
 			"no latency is measured of services whose SLO is a latency: %s", firstFew(noLatency))
 	}
 }

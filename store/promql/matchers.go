@@ -8,10 +8,12 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// keptLabels are set by what reads a histogram: a tenant's matcher on one of them would read other series than those of the workload.
+// keptLabels are set by what reads a histogram: a tenant's matcher on one of them would read other series than those of
+// the workload.
 var keptLabels = []string{labels.MetricName, labels.BucketLabel, "namespace", "pod"}
 
-// Matchers joins the matchers of a tenant's histogram, each as PromQL has it: `route="/cart"`. The result goes between braces.
+// Matchers joins the matchers of a tenant's histogram, each as PromQL has it: `route="/cart"`. The result goes between
+// braces.
 func Matchers(list []string) (string, error) {
 	out := make([]string, 0, len(list))
 	for _, text := range list {

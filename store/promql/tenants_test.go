@@ -200,10 +200,12 @@ func TestOneTenantsQueryNextToOthersAnswers(t *testing.T) {
 				}
 			})
 			for range 5 {
-				if err := h.Prefetch(t.Context(), []fleet.Service{tenant("shop/cart", "sum(heavy)")}, at(12*time.Minute)); err != nil {
+				if err := h.Prefetch(t.Context(), []fleet.Service{tenant("shop/cart", "sum(heavy)")},
+					at(12*time.Minute)); err != nil {
 					t.Fatal(err)
 				}
-				if ps := h.Stats().Problems; len(ps) != 1 || !strings.Contains(ps[0].Message, "did not answer this query") || strings.Contains(ps[0].Message, "http") {
+				if ps := h.Stats().Problems; len(ps) != 1 || !strings.Contains(ps[0].Message,
+					"did not answer this query") || strings.Contains(ps[0].Message, "http") {
 					t.Errorf("problems %+v", ps)
 				}
 			}

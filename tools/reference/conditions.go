@@ -68,7 +68,9 @@ func verdicts() []*catalog.Verdict {
 
 // refusalsOf are the refusals of a kind of object, in the order of their reasons.
 func refusalsOf(object catalog.Kind) []*catalog.Refusal {
-	out := slices.DeleteFunc(catalog.Refusals(), func(r *catalog.Refusal) bool { return !slices.Contains(r.Objects(), object) })
+	out := slices.DeleteFunc(catalog.Refusals(), func(r *catalog.Refusal) bool {
+		return !slices.Contains(r.Objects(), object)
+	})
 	slices.SortStableFunc(out, func(a, b *catalog.Refusal) int { return cmp.Compare(a.Reason(), b.Reason()) })
 	return out
 }
@@ -78,7 +80,9 @@ func pageOf(object catalog.Kind) string { return "conditions-" + strings.ToLower
 
 // aboutConditions opens the page of one kind.
 func aboutConditions(object catalog.Kind) string {
-	return "# Conditions of " + string(object) + "\n\nFor operators and tenants. [Conditions](conditions.md) has the other kinds, and says how to read the tables.\n\n" + notice
+	return "# Conditions of " + string(object) +
+		"\n\nFor operators and tenants. [Conditions](conditions.md) has the other kinds, and says how to read the " +
+		"tables.\n\n" + notice
 }
 
 // conditionsPages are an index and a page for each kind of object.
@@ -86,8 +90,11 @@ func conditionsPages() map[string]string {
 	var index strings.Builder
 	index.WriteString(`# Conditions
 
-For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects. The pages list every condition by kind, each status and reason that it may have, the
-message, and what to do where the message does not say it. An ellipsis stands for a value; a message that depends on the case is described instead. A single occurrence is an [event](events.md).
+For operators and tenants who read ` + "`status.conditions`" + ` of Springtide's objects.
+The pages list every condition by kind, each status and reason that it may have, the
+message, and what to do where the message does not say it.
+An ellipsis stands for a value; a message that depends on the case is described instead.
+A single occurrence is an [event](events.md).
 
 ` + notice + "\n| object | conditions |\n|---|---|\n")
 	out := map[string]string{}
@@ -117,7 +124,8 @@ func conditionsOf(object catalog.Kind, types [][]*catalog.Verdict) string {
 	refused := refusalsOf(object)
 	for _, list := range types {
 		kind := list[0].Type()
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| status | reason | message | what to do |\n|---|---|---|---|\n", kind, upper(catalog.Meaning(object, kind)))
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| status | reason | message | what to do |\n|---|---|---|---|\n", kind,
+			upper(catalog.Meaning(object, kind)))
 		for _, rows := range chunks(list, func(v *catalog.Verdict) string { return string(v.Status()) + v.Reason() }) {
 			if rows[0].OfRefusals() {
 				b.WriteString("| False | [a refusal](#refusals) | what is wrong, and how to fix it | |\n")
@@ -127,7 +135,8 @@ func conditionsOf(object catalog.Kind, types [][]*catalog.Verdict) string {
 		}
 	}
 	if len(refused) > 0 {
-		b.WriteString("\n## Refusals\n\nNothing is done for an object that is refused; its event has the same reason and message.\n\n| reason | message |\n|---|---|\n")
+		b.WriteString("\n## Refusals\n\nNothing is done for an object that is refused; its event has the same reason and " +
+			"message.\n\n| reason | message |\n|---|---|\n")
 		for _, r := range refused {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", r.Reason(), messages([]*catalog.Refusal{r}))
 		}
@@ -138,7 +147,9 @@ func conditionsOf(object catalog.Kind, types [][]*catalog.Verdict) string {
 // capabilities are the conditions of a NodeShare: what the agent finds on a machine.
 func capabilities(has []*catalog.Verdict) string {
 	var b strings.Builder
-	b.WriteString(aboutConditions(catalog.Share) + "\nThe node agent sets one condition for each capability of the machine. A missing capability is skipped, and the message says why.\n\n" +
+	b.WriteString(aboutConditions(catalog.Share) +
+		"\nThe node agent sets one condition for each capability of the machine. A missing capability is skipped, and the " +
+		"message says why.\n\n" +
 		"| condition | message while True |\n|---|---|\n")
 	for _, rows := range chunks(has, (*catalog.Verdict).Type) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", rows[0].Type(), messages(rows))

@@ -36,8 +36,10 @@ func eventsPages() map[string]string {
 	var own, cluster strings.Builder
 	own.WriteString(`# Events
 
-For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `. The page lists every reason by the object that the event is on: its type, what happened, the
-message, and what to do. An ellipsis stands for a value. Events on pods, nodes, leases and HorizontalPodAutoscalers are on [a page of their
+For operators and tenants who read ` + "`kubectl describe` or `kubectl get events`" + `.
+The page lists every reason by the object that the event is on: its type, what happened, the
+message, and what to do. An ellipsis stands for a value.
+Events on pods, nodes, leases and HorizontalPodAutoscalers are on [a page of their
 own](events-cluster.md). Standing states are [conditions](conditions.md).
 
 ` + notice)
@@ -53,10 +55,12 @@ For operators and tenants who read ` + "`kubectl describe` or `kubectl get event
 		}
 		fmt.Fprintf(b, "\n## %s\n\n| reason | type | what happened | message | what to do |\n|---|---|---|---|---|\n", object)
 		if slices.Contains(catalog.Refused(catalog.InvalidSpec.Of("")).Objects(), object) {
-			fmt.Fprintf(b, "| [a refusal](%s.md#refusals) | Warning | the object is refused: nothing is done for it | what is wrong, and how to fix it | |\n", pageOf(object))
+			fmt.Fprintf(b, "| [a refusal](%s.md#refusals) | Warning | the object is refused: nothing is done for it | what is "+
+				"wrong, and how to fix it | |\n", pageOf(object))
 		}
 		for _, rows := range chunks(of, func(e eventOn) string { return e.Reason() }) {
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", rows[0].Reason(), rows[0].Type(), cell(rows[0].Means()), said(rows), fixes(rows))
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", rows[0].Reason(), rows[0].Type(), cell(rows[0].Means()),
+				said(rows), fixes(rows))
 		}
 	}
 	return map[string]string{"events": own.String(), "events-cluster": cluster.String()}

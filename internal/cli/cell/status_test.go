@@ -19,7 +19,8 @@ func TestFiguresThatNoCycleWrote(t *testing.T) {
 		return s
 	}
 	refusedOne := service(3, 3, 4)
-	refusedOne.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "Conflicted"}}
+	refusedOne.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionAccepted, Status: metav1.ConditionFalse,
+		Reason: "Conflicted"}}
 	amount := func(n string) string {
 		return Amount(&v1alpha1.ResourceAmounts{CPU: resource.MustParse(n)})
 	}

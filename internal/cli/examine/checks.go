@@ -132,7 +132,8 @@ func CheckObjects(ctx context.Context, d *Examination) error {
 				return err
 			}
 			for _, c := range o.Status.Conditions {
-				if (c.Type == catalog.ConditionAccepted || c.Type == catalog.ConditionStoreReady) && c.Status == metav1.ConditionFalse {
+				if (c.Type == catalog.ConditionAccepted || c.Type == catalog.ConditionStoreReady) &&
+					c.Status == metav1.ConditionFalse {
 					name := strings.TrimPrefix(raw.Items[i].GetNamespace()+"/"+raw.Items[i].GetName(), "/")
 					d.Report(refusalFix(&raw.Items[i]), "%s %s: %s is False: %s", raw.Items[i].GetKind(), name, c.Type, c.Message)
 				}

@@ -47,7 +47,8 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	if st.Portrait != nil && len(st.Portrait.Accuracy) > 0 {
 		p.Add("Accuracy", "%s", accuracyText(st.Portrait.Accuracy))
 	}
-	if c := meta.FindStatusCondition(st.Conditions, catalog.ConditionSkillLost); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(st.Conditions, catalog.ConditionSkillLost); c != nil &&
+		c.Status == metav1.ConditionTrue {
 		p.Add("Skill lost", "since %s: %s", cell.Stamp(&c.LastTransitionTime), c.Message)
 	}
 	if l := st.Link; l != nil {
@@ -109,9 +110,11 @@ func sloText(s *v1alpha1.SLO) string {
 
 func objectiveText(o *v1alpha1.Objective) string {
 	if o == nil {
-		return fmt.Sprintf("%s of the minutes of %s (the default objective)", v1alpha1.DefaultGoodMinutes, v1alpha1.DefaultOver)
+		return fmt.Sprintf("%s of the minutes of %s (the default objective)", v1alpha1.DefaultGoodMinutes,
+			v1alpha1.DefaultOver)
 	}
-	return fmt.Sprintf("%s of the minutes of %s", cmp.Or(o.GoodMinutes, v1alpha1.DefaultGoodMinutes), cmp.Or(o.Over, v1alpha1.DefaultOver))
+	return fmt.Sprintf("%s of the minutes of %s", cmp.Or(o.GoodMinutes, v1alpha1.DefaultGoodMinutes),
+		cmp.Or(o.Over, v1alpha1.DefaultOver))
 }
 
 // quantileOf is the quantile of the tide that sizing covers.
@@ -130,7 +133,8 @@ func tideText(st *v1alpha1.ElasticServiceStatus, q v1alpha1.Quantile) string {
 	case t.Model == "" || t.Model == forecast.ModelNone:
 		return "none yet: no model has seen enough of this service"
 	}
-	return fmt.Sprintf("%d replicas cover the quantile %s now with the lead included; peak %d at %s, ebb %d at %s (model %s)",
+	return fmt.Sprintf("%d replicas cover the quantile %s now with the lead included; peak %d at %s, ebb %d at %s "+
+		"(model %s)",
 		st.FloorReplicas, q, t.PeakReplicas, cell.Stamp(t.PeakTime), t.LowReplicas, cell.Stamp(t.LowTime), t.Model)
 }
 

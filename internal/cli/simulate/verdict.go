@@ -104,8 +104,10 @@ func hint(all []sim.Result) string {
 	}
 	switch {
 	case best != nil:
-		return fmt.Sprintf("On this fleet the default does not beat HPA. %s: \"%g\" does: %s and %s core-hours, HPA has %d and %s.",
-			field, best.Target/100, sloMinutes(best.Minutes), whole(best.OnlineCoreHours), s.hpa.SLOViolationMinutes, whole(s.hpa.OnlineCoreHours))
+		return fmt.Sprintf("On this fleet the default does not beat HPA. %s: \"%g\" does: %s and %s core-hours, HPA has %d "+
+			"and %s.",
+			field, best.Target/100, sloMinutes(best.Minutes), whole(best.OnlineCoreHours), s.hpa.SLOViolationMinutes,
+			whole(s.hpa.OnlineCoreHours))
 	case len(sim.Curve(all, sim.Springtide, "")) < 2:
 		return "On this fleet the default does not beat HPA. Play --policies springtide,hpa to see which " + field + " would."
 	default:

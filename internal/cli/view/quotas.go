@@ -59,7 +59,8 @@ func quotaState(q *v1alpha1.CapacityQuota) string {
 	if why := cell.Refused(q.Status.Conditions); why != "" {
 		return "Refused (" + why + ")"
 	}
-	if c := meta.FindStatusCondition(q.Status.Conditions, catalog.ConditionReady); c != nil && c.Reason == catalog.QuotaReadyShortAhead.Reason() {
+	if c := meta.FindStatusCondition(q.Status.Conditions, catalog.ConditionReady); c != nil &&
+		c.Reason == catalog.QuotaReadyShortAhead.Reason() {
 		return c.Reason
 	}
 	return cell.Verdict(q.Status.Conditions, catalog.ConditionReady)
@@ -67,7 +68,8 @@ func quotaState(q *v1alpha1.CapacityQuota) string {
 
 // readyText is condition Ready; a shortage to come is shown though the tenant is well today.
 func readyText(list []metav1.Condition) string {
-	if c := meta.FindStatusCondition(list, catalog.ConditionReady); c != nil && c.Reason == catalog.QuotaReadyShortAhead.Reason() {
+	if c := meta.FindStatusCondition(list, catalog.ConditionReady); c != nil &&
+		c.Reason == catalog.QuotaReadyShortAhead.Reason() {
 		return "True (ShortAhead)"
 	}
 	return cell.Condition(list, catalog.ConditionReady)

@@ -41,7 +41,10 @@ func NewServicesCommand(o *cluster.Options) *cobra.Command {
 			{"MODEL", wideAlone, func(s *S) string { return modelText(s.Status.Tide) }},
 			{"ACCEPTED", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, catalog.ConditionAccepted) }},
 			{"FRESH", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, catalog.ConditionDataFresh) }},
-			{"FORECAST", wideAlone, func(s *S) string { return cell.Condition(s.Status.Conditions, catalog.ConditionForecastReady) }},
+			{"FORECAST", wideAlone, func(s *S) string {
+				return cell.Condition(s.Status.Conditions,
+					catalog.ConditionForecastReady)
+			}},
 			{"SCALED", wideAlone, func(s *S) string { return cell.Stamp(s.Status.LastScaleTime) }},
 			{"STATE", always, serviceState},
 			{"REASON", tableOnly, serviceReason},
@@ -75,7 +78,8 @@ func serviceState(s *v1alpha1.ElasticService) string {
 		return "Unknown"
 	case meta.IsStatusConditionFalse(cs, catalog.ConditionDataFresh):
 		return "Stale"
-	case meta.IsStatusConditionTrue(cs, catalog.ConditionFall), able != nil && able.Reason == catalog.ServiceAbleHeld.Reason():
+	case meta.IsStatusConditionTrue(cs, catalog.ConditionFall), able != nil &&
+		able.Reason == catalog.ServiceAbleHeld.Reason():
 		return "Held"
 	case s.Spec.Mode != string(fleet.Auto):
 		return "Observing"

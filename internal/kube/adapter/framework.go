@@ -55,7 +55,8 @@ func (w *Workload) judgeLaunchers(hostsOf func(*Part) podHosts) {
 			case c.runs("horovodrun"):
 				p.judgeHorovod(c, q.Template, 0, w.whose(p, q))
 			case k != i && c.runs("mpirun", "mpiexec", "orterun"):
-				refuse(&p.Refusals, catalog.LauncherNotElastic, w.whose(p, q), v1alpha1.AnnotationElasticSettings, v1alpha1.ElasticSettingsVouched)
+				refuse(&p.Refusals, catalog.LauncherNotElastic, w.whose(p, q), v1alpha1.AnnotationElasticSettings,
+					v1alpha1.ElasticSettingsVouched)
 			case c.runsTorch():
 				if t := torchrunOf(c, q.Template); k == i || t.joint() {
 					p.Refusals = append(p.Refusals, torchRefusals(t, w.whose(p, q))...)

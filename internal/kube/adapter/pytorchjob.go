@@ -47,7 +47,8 @@ func (pyTorchJob) Read(u *unstructured.Unstructured) Workload {
 	master := o.podSpec("spec", "pytorchReplicaSpecs", "Master", "template", "spec")
 	worker.judgePolicy(u, o, master, w.What)
 	if o.has("spec", "runPolicy", "backoffLimit") && o.number(0, "spec", "runPolicy", "backoffLimit") < minRestarts {
-		refuse(&worker.StableToo, catalog.PyTorchBackoffLimitTooLow, w.What, o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
+		refuse(&worker.StableToo, catalog.PyTorchBackoffLimitTooLow, w.What,
+			o.number(0, "spec", "runPolicy", "backoffLimit"), minRestarts)
 	}
 	refuseDeadline(&worker.Refusals, o, "spec.runPolicy.activeDeadlineSeconds", w.What)
 	heard := !vouched(u.GetAnnotations())

@@ -154,7 +154,8 @@ func machine(i int, pool fleet.PoolID) fleet.Node {
 func service(i int, now time.Time) fleet.Service {
 	name := fleet.Name{Namespace: "shop", Name: fmt.Sprintf("svc-%03d", i)}
 	return fleet.Service{ID: fleet.ServiceID(name.String()), UID: fleet.UID("uid-" + name.Name), Target: name, TargetKind: "Deployment", TargetFound: true,
-		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1, Max: 200, Quantile: 0.95,
+		Mode: fleet.Auto, Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: fleet.Levels(fleet.CPU(0.7)), Min: 1,
+		Max: 200, Quantile: 0.95,
 		Steerable: true, Request: fleet.Resources{CPU: 2000, Memory: 4 * fleet.GiB}, Created: now.Add(-30 * 24 * time.Hour)}
 }
 

@@ -400,7 +400,11 @@ func TestChargesOfAStage(t *testing.T) {
 		{name: "a scale-in, for a pool that is gone and one that is not", plan: lower(planner.Charge{Pool: "gone", Pods: 5, Due: true}, planner.Charge{Pool: "web", Pods: 1}), owner: "service shop/cart", pods: 1, want: Done},
 		{name: "a job that shrinks", plan: job(planner.Charge{Pool: "web", Pods: 1}), owner: "job train/bert", pods: 1, want: Done},
 		{name: "a job that shrinks for nothing", plan: job(), want: Done},
-		{name: "a job that is blocked", plan: job(planner.Charge{Pool: "web", Pods: 1}), bend: func(f *fleet.Snapshot) { f.Jobs[0].Blocked = fleet.Problem{Reason: "Conflicted", Message: "x"} }, want: Stale, why: "blocked"},
+		{name: "a job that is blocked", plan: job(planner.Charge{Pool: "web", Pods: 1}),
+			bend: func(f *fleet.Snapshot) {
+				f.Jobs[0].Blocked = fleet.Problem{Reason: "Conflicted",
+					Message: "x"}
+			}, want: Stale, why: "blocked"},
 	} {
 		f := versioned()
 		f.Services[0].Pods = []fleet.Pod{f.Pods[0], f.Pods[0], f.Pods[0]}

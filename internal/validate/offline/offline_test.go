@@ -76,10 +76,14 @@ func FuzzFiles(f *testing.F) {
 func TestOneSentenceForOneMistake(t *testing.T) {
 	const head = "apiVersion: springtide.dev/v1alpha1\nkind: ElasticService\nmetadata: {name: cart, namespace: shop}\n"
 	for _, c := range []struct{ name, text, want string }{
-		{"a misspelt required field", head + "spec:\n  targetref: {apiVersion: apps/v1, kind: Deployment, name: cart}\n  slo: {utilization: {cpu: \"60%\"}}\n  replicas: {min: 1, max: 2}\n",
+		{"a misspelt required field", head +
+			"spec:\n  targetref: {apiVersion: apps/v1, kind: Deployment, name: cart}\n  slo: {utilization: {cpu: \"60%\"}}\n  " +
+			"replicas: {min: 1, max: 2}\n",
 			"f.yaml:5: ElasticService shop/cart: spec.targetref: unknown field: did you mean targetRef?"},
 		{"an empty spec", head + "spec: {}\n",
-			"f.yaml:4: ElasticService shop/cart: spec: replicas, slo and targetRef are missing: add them, as in {replicas: {min: 2, max: 20}, slo: {utilization: {cpu: \"60%\"}}, targetRef: {apiVersion: apps/v1, kind: Deployment, name: cart}}"},
+			"f.yaml:4: ElasticService shop/cart: spec: replicas, slo and targetRef are missing: add them, as in {replicas: " +
+				"{min: 2, max: 20}, slo: {utilization: {cpu: \"60%\"}}, targetRef: {apiVersion: apps/v1, kind: Deployment, name: " +
+				"cart}}"},
 		{"an empty file", "# nothing\n", "f.yaml:1: the file holds no object: write one, or delete the file (a template that renders nothing ends like this)"},
 		{"a key given twice", head + "spec: {}\nkind: CapacityPool\n", "f.yaml:5: not YAML: key \"kind\" already set in map"},
 	} {

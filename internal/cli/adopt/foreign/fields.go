@@ -180,7 +180,11 @@ var ScaledObjectFields = []Field{
 	{Path: "spec.maxReplicaCount", Fate: Taken},
 	{Path: "spec.idleReplicaCount", Fate: Lost, Why: "an idle service keeps replicas.min: lower that, or write a window for the busy hours"},
 	{Path: "spec.pollingInterval", Fate: Harmless, Why: "Springtide reads its metrics in each cycle"},
-	{Path: "spec.cooldownPeriod", Fate: Lost, Why: "the way to zero takes behavior.scaleDown.stabilizationWindowSeconds", same: func(o map[string]any, v any) bool { return alwaysUp(o, v) || fmt.Sprint(v) == "300" }},
+	{Path: "spec.cooldownPeriod", Fate: Lost,
+		Why: "the way to zero takes behavior.scaleDown.stabilizationWindowSeconds", same: func(o map[string]any,
+			v any) bool {
+			return alwaysUp(o, v) || fmt.Sprint(v) == "300"
+		}},
 	{Path: "spec.initialCooldownPeriod", Fate: Lost, Why: "a new target is not kept up for a time of its own", same: func(o map[string]any, v any) bool { return alwaysUp(o, v) || fmt.Sprint(v) == "0" }},
 	{Path: "spec.advanced.restoreToOriginalReplicaCount", Fate: Harmless, Why: "it counts only when the ScaledObject is deleted"},
 	{Path: "spec.advanced.scalingModifiers.formula", Fate: Lost, Why: noFormula},

@@ -61,7 +61,8 @@ func (a *Adoption) finish(of string, utilisation int32) (*Adoption, error) {
 	if utilisation < 1 || utilisation > 100 {
 		return nil, fmt.Errorf("%s has no CPU target between 1 and 100 %%: give --utilisation", of)
 	}
-	a.Service.Spec.SLO = v1alpha1.SLO{Utilization: &v1alpha1.UtilizationLevels{CPU: v1alpha1.PercentOf(float64(utilisation) / 100)}}
+	a.Service.Spec.SLO = v1alpha1.SLO{Utilization: &v1alpha1.UtilizationLevels{CPU: v1alpha1.PercentOf(
+		float64(utilisation) / 100)}}
 	for {
 		finding, err := a.judge()
 		if err != nil {

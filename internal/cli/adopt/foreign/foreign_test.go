@@ -241,16 +241,25 @@ func TestTaken(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a day in Shanghai":       {cron("Asia/Shanghai", "30 8 * * *", "0 20 * * *"), []string{"cron-0: 30 8 * * * +11h30m >=10"}},
-		"a night in New York":     {cron("America/New_York", "0 22 * * *", "0 6 * * *"), []string{"cron-0: 0 22 * * 6 +7h >=10", "cron-0-2: 0 22 * * 0,1,2,3,4,5 +8h >=10", "cron-0-3: 0 4 * * * +2h >=10"}},
-		"a weekend in Berlin":     {cron("Europe/Berlin", "0 20 * * 5", "0 6 * * 1"), []string{"cron-0: 0 20 * * 5 +57h >=10", "cron-0-2: 0 4 * * 1 +2h >=10"}},
-		"working days":            {cron("America/New_York", "0 9 * * 1-5", "0 18 * * 1-5"), []string{"cron-0: 0 9 * * 1-5 +9h >=10"}},
-		"the last start counts":   {cron("UTC", "0 9-17 * * *", "0 18 * * *"), []string{"cron-0: 0 17 * * * +1h >=10"}},
-		"longer on Fridays":       {cron("UTC", "0 9 * * 1-5", "0 18 * * 1-4"), []string{"cron-0: 0 9 * * 1,2,3,4 +9h >=10"}},
-		"jobs of a day":           {cronText, []string{"up: 0 19 * * * +4h >=20", "down: 0 23 * * 6 +19h >=4", "down-2: 0 23 * * 0,1,2,3,4,5 +20h >=4", "down-3: 0 17 * * * +2h >=4"}},
-		"one job alone":           {strings.Replace(cronText, ", {name: down, schedule: 0 0 23 * * *, targetSize: 4}", "", 1), []string{"up: 0 0 * * * +25h >=20"}},
-		"to nothing":              {strings.Replace(cronText, "targetSize: 4", "targetSize: 0", 1), []string{"up: 0 19 * * * +4h >=20"}},
-		"names that are no names": {strings.ReplaceAll(strings.ReplaceAll(cronText, "name: up", "name: Auf 上"), "name: down", "name: auf--"), []string{"auf: 0 19 * * * +4h >=20", "auf-2: 0 23 * * 6 +19h >=4", "auf-2-2: 0 23 * * 0,1,2,3,4,5 +20h >=4", "auf-2-3: 0 17 * * * +2h >=4"}},
+		"a day in Shanghai": {cron("Asia/Shanghai", "30 8 * * *", "0 20 * * *"),
+			[]string{"cron-0: 30 8 * * * +11h30m >=10"}},
+		"a night in New York": {cron("America/New_York", "0 22 * * *", "0 6 * * *"),
+			[]string{"cron-0: 0 22 * * 6 +7h >=10", "cron-0-2: 0 22 * * 0,1,2,3,4,5 +8h >=10", "cron-0-3: 0 4 * * * +2h >=10"}},
+		"a weekend in Berlin": {cron("Europe/Berlin", "0 20 * * 5", "0 6 * * 1"),
+			[]string{"cron-0: 0 20 * * 5 +57h >=10", "cron-0-2: 0 4 * * 1 +2h >=10"}},
+		"working days": {cron("America/New_York", "0 9 * * 1-5", "0 18 * * 1-5"),
+			[]string{"cron-0: 0 9 * * 1-5 +9h >=10"}},
+		"the last start counts": {cron("UTC", "0 9-17 * * *", "0 18 * * *"), []string{"cron-0: 0 17 * * * +1h >=10"}},
+		"longer on Fridays":     {cron("UTC", "0 9 * * 1-5", "0 18 * * 1-4"), []string{"cron-0: 0 9 * * 1,2,3,4 +9h >=10"}},
+		"jobs of a day": {cronText, []string{"up: 0 19 * * * +4h >=20", "down: 0 23 * * 6 +19h >=4",
+			"down-2: 0 23 * * 0,1,2,3,4,5 +20h >=4", "down-3: 0 17 * * * +2h >=4"}},
+		"one job alone": {strings.Replace(cronText, ", {name: down, schedule: 0 0 23 * * *, targetSize: 4}", "",
+			1), []string{"up: 0 0 * * * +25h >=20"}},
+		"to nothing": {strings.Replace(cronText, "targetSize: 4", "targetSize: 0", 1),
+			[]string{"up: 0 19 * * * +4h >=20"}},
+		"names that are no names": {strings.ReplaceAll(strings.ReplaceAll(cronText, "name: up", "name: Auf 上"),
+			"name: down", "name: auf--"), []string{"auf: 0 19 * * * +4h >=20", "auf-2: 0 23 * * 6 +19h >=4",
+			"auf-2-2: 0 23 * * 0,1,2,3,4,5 +20h >=4", "auf-2-3: 0 17 * * * +2h >=4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := read(t, c.text)
@@ -298,8 +307,10 @@ func TestBehaviorIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := autoscalingv2.HorizontalPodAutoscalerBehavior{
-		ScaleUp: &autoscalingv2.HPAScalingRules{SelectPolicy: ptr.To(autoscalingv2.DisabledPolicySelect), Tolerance: ptr.To(resource.MustParse("200m"))},
-		ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: ptr.To[int32](60), SelectPolicy: ptr.To(autoscalingv2.MinChangePolicySelect),
+		ScaleUp: &autoscalingv2.HPAScalingRules{SelectPolicy: ptr.To(autoscalingv2.DisabledPolicySelect),
+			Tolerance: ptr.To(resource.MustParse("200m"))},
+		ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: ptr.To[int32](60),
+			SelectPolicy: ptr.To(autoscalingv2.MinChangePolicySelect),
 			Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 1, PeriodSeconds: 60},
 				{Type: autoscalingv2.PercentScalingPolicy, Value: 10, PeriodSeconds: 30}}},
 	}

@@ -105,7 +105,8 @@ func FromScaledObject(u *unstructured.Unstructured, opts Options) (*Adoption, er
 		}
 	}
 	if len(s.Metrics) > 0 && cpu > 0 {
-		s.Metrics = append(s.Metrics, v1alpha1.Metric{Name: triggerCPU, Type: "CPU", TargetUtilization: v1alpha1.PercentOf(float64(cpu) / 100)})
+		s.Metrics = append(s.Metrics, v1alpha1.Metric{Name: triggerCPU, Type: "CPU",
+			TargetUtilization: v1alpha1.PercentOf(float64(cpu) / 100)})
 	}
 	return a.finish("ScaledObject "+u.GetName(), cmp.Or(opts.Utilisation, cpu))
 }
@@ -194,7 +195,8 @@ func (a *Adoption) query(name string, t *trigger) error {
 	if err != nil {
 		return fmt.Errorf("its threshold %q: %w", t.Metadata["threshold"], errNotPositive)
 	}
-	a.Service.Spec.Metrics = append(a.Service.Spec.Metrics, v1alpha1.Metric{Name: name, Type: "Query", Query: query, TargetPerReplica: &each})
+	a.Service.Spec.Metrics = append(a.Service.Spec.Metrics, v1alpha1.Metric{Name: name, Type: "Query", Query: query,
+		TargetPerReplica: &each})
 	return nil
 }
 

@@ -360,6 +360,7 @@ func (a *Adoption) window(path, name string, names map[string]bool, f fitted, zo
 		if i > 0 {
 			called = plainName(name, names)
 		}
-		a.Service.Spec.Windows = append(a.Service.Spec.Windows, v1alpha1.Window{Name: called, Start: p.start, Duration: v1alpha1.DurationOf(p.length), TimeZone: zone, MinReplicas: &least})
+		a.Service.Spec.Windows = append(a.Service.Spec.Windows, v1alpha1.Window{Name: called, Start: p.start,
+			Duration: v1alpha1.DurationOf(p.length), TimeZone: zone, MinReplicas: &least})
 	}
 }
