@@ -75,12 +75,6 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	return g
 }
 
-// reasonMissing is the reason of a condition whose message names the signals that lack, reasonWithin that of one by which no bound cuts a target.
-const (
-	reasonMissing = "SignalsMissing"
-	reasonWithin  = "WithinBounds"
-)
-
 func (w *statusWriter) services(r *loop.Report) {
 	targets := make(map[fleet.ServiceID]*hpa.Target, len(r.Plan.Targets))
 	for i := range r.Plan.Targets {

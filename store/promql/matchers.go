@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
 // keptLabels are set by what reads a histogram: a tenant's matcher on one of them would read other series than those of
 // the workload.
-var keptLabels = []string{labels.MetricName, labels.BucketLabel, "namespace", "pod"}
+var keptLabels = []string{model.MetricNameLabel, labels.BucketLabel, "namespace", "pod"}
 
 // Matchers joins the matchers of a tenant's histogram, each as PromQL has it: `route="/cart"`. The result goes between
 // braces.
