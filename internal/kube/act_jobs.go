@@ -48,7 +48,7 @@ type carrier struct {
 }
 
 // carrierOf finds the carrier of a member's size.
-func (c *Cluster) carrierOf(j *planner.JobScale) (*carrier, error) {
+func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.jobs.get(n.Namespace, n.Name)
 	if !ok {
@@ -165,7 +165,7 @@ func pathOf(p *adapter.Part) string {
 
 // readCarrier reads a carrier again. Jobs travel by the typed client, as they are watched; the dynamic client does the
 // others.
-func (c *Cluster) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
+func (c *actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
 		return c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
 	}
@@ -181,7 +181,7 @@ func (c *Cluster) readCarrier(ctx context.Context, t *carrier) (*unstructured.Un
 }
 
 // patchCarrier writes a carrier and returns its new version.
-func (c *Cluster) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
+func (c *actuator) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
 		u, err := c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, patchOptions())
 		if err != nil {

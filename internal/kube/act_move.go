@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -57,7 +58,7 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 	}
 	next := *read
 	next.Status = loanStatus(read.Status, l, a.plan.LeaderEpoch)
-	got, err := a.c.putStatus(ctx, gvrLoans, &next)
+	got, err := putStatus(ctx, a.c.dyn, gvrLoans, &next)
 	if err != nil {
 		return written{}, err
 	}
@@ -174,12 +175,12 @@ func shareRest(r fleet.Rest) *v1alpha1.ShareRest {
 }
 
 // putStatus writes the status of one of our objects with the version that was read.
-func (c *Cluster) putStatus(ctx context.Context, gvr schema.GroupVersionResource, next metav1.Object) (*unstructured.Unstructured, error) {
+func putStatus(ctx context.Context, dyn dynamic.Interface, gvr schema.GroupVersionResource, next metav1.Object) (*unstructured.Unstructured, error) {
 	obj, err := encode(gvr, next)
 	if err != nil {
 		return nil, err
 	}
-	got, err := c.dyn.Resource(gvr).Namespace(next.GetNamespace()).UpdateStatus(ctx, obj, updateOptions())
+	got, err := dyn.Resource(gvr).Namespace(next.GetNamespace()).UpdateStatus(ctx, obj, updateOptions())
 	if err != nil {
 		return nil, fmt.Errorf("write the status of %s %s: %w", kindOf(gvr), next.GetName(), err)
 	}

@@ -28,7 +28,7 @@ type scaler struct {
 	read   func(ctx context.Context) (*workloadFacts, error)
 }
 
-func (c *Cluster) scalerOf(s *planner.Scale) (scaler, error) {
+func (c *actuator) scalerOf(s *planner.Scale) (scaler, error) {
 	switch s.Kind {
 	case kindDeployment:
 		deployments := c.core.AppsV1().Deployments(s.Target.Namespace)

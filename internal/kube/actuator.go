@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +28,7 @@ import (
 // ends within Options.ActionWithin, and the plan within Options.ApplyWithin: what was not carried out by then fails, and is planned again.
 //
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
-func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
+func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
 	fresh, err := c.fresh()
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 		c.nudge()
 	}
 	if a.session.Held() == nil {
-		a.await(ctx, c.o)
+		a.await(ctx, c.o.SeeWithin, c.o.Log)
 	}
 	if err := ctx.Err(); err != nil {
 		return r, fmt.Errorf("apply: %w", context.Cause(ctx))
@@ -69,9 +71,35 @@ func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, err
 	return r, nil
 }
 
+// actuator carries plans out.
+type actuator struct {
+	*watcher
+	*term
+	*hostLists
+	fresh func() (*fleet.Snapshot, error)
+	// evict asks the Eviction API once.
+	evict func(context.Context, *policyv1.Eviction) error
+
+	mu sync.Mutex // guards what follows
+	// newer are the objects where the last plan met the epoch of a newer leader, with what was refused.
+	newer map[protocol.Object]string
+}
+
+// newActuator makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
+func newActuator(w *watcher, t *term, l *hostLists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
+	return &actuator{watcher: w, term: t, hostLists: l, fresh: fresh, evict: evict}
+}
+
+// newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
+func (c *actuator) newerMet() map[protocol.Object]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.newer
+}
+
 // applier executes the session of one plan.
 type applier struct {
-	c    *Cluster
+	c    *actuator
 	plan *planner.Plan
 	// leads is what the process leads by. A plan of another leadership is held whole.
 	leads leadership
@@ -88,7 +116,7 @@ type applier struct {
 	newer map[protocol.Object]string
 }
 
-func newApplier(c *Cluster, p *planner.Plan, fresh *fleet.Snapshot) *applier {
+func newApplier(c *actuator, p *planner.Plan, fresh *fleet.Snapshot) *applier {
 	return &applier{c: c, plan: p, leads: c.leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
 		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}, newer: map[protocol.Object]string{}}
 }
@@ -174,8 +202,13 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 	return answer
 }
 
+// newerWrites counts writes that were not sent since their object carries the stamp of a newer leader.
+var newerWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_newer_leader_writes_total",
+	Help: "Writes that were not sent since their object carries the epoch of a newer leader, by what it is to the plan. A leader that is well has none: another controller writes the object, or its annotation was written by hand."},
+	[]string{"object"})
+
 // rememberNewer keeps what the last plan met, and nothing older: an object that still carries the epoch of a newer leader is met in each plan.
-func (c *Cluster) rememberNewer(newer map[protocol.Object]string) {
+func (c *actuator) rememberNewer(newer map[protocol.Object]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.newer = newer
@@ -295,6 +328,9 @@ type staleError struct{ err error }
 
 func (e *staleError) Error() string { return e.err.Error() }
 func (e *staleError) Unwrap() error { return e.err }
+
+// staleOf makes a staleError of an error.
+func staleOf(err error) error { return &staleError{err} }
 
 // stale makes a staleError of a sentence.
 func stale(format string, args ...any) error { return &staleError{fmt.Errorf(format, args...)} }

@@ -987,15 +987,15 @@ func TestHowOf(t *testing.T) {
 }
 
 func (w *world) share(t *testing.T, name string) *v1alpha1.NodeShare {
-	return object[v1alpha1.NodeShare](t, w, gvrShares, name)
+	return objectNow[v1alpha1.NodeShare](t, w, gvrShares, name)
 }
 
 func (w *world) loanObject(t *testing.T, name string) *v1alpha1.Loan {
-	return object[v1alpha1.Loan](t, w, gvrLoans, name)
+	return objectNow[v1alpha1.Loan](t, w, gvrLoans, name)
 }
 
 func (w *world) poolObject(t *testing.T, name string) *v1alpha1.CapacityPool {
-	return object[v1alpha1.CapacityPool](t, w, gvrPools, name)
+	return objectNow[v1alpha1.CapacityPool](t, w, gvrPools, name)
 }
 
 // setLoan and setShare change an object as another client, and wait until the controller sees it.
@@ -1025,7 +1025,7 @@ func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Obje
 	}
 }
 
-func object[A any](t *testing.T, w *world, gvr schema.GroupVersionResource, name string) *A {
+func objectNow[A any](t *testing.T, w *world, gvr schema.GroupVersionResource, name string) *A {
 	t.Helper()
 	ns, name := "", name
 	if i := strings.IndexByte(name, '/'); i >= 0 {

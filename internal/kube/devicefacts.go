@@ -28,7 +28,7 @@ type deviceFacts[T any] struct {
 	of *T
 }
 
-func newDeviceMirror[T any](c *Cluster, gvr schema.GroupVersionResource, read func(*unstructured.Unstructured) *T) *mirror[*deviceFacts[T]] {
+func newDeviceMirror[T any](c *watcher, gvr schema.GroupVersionResource, read func(*unstructured.Unstructured) *T) *mirror[*deviceFacts[T]] {
 	return newMirror(gvr.Resource, newDynamicInformer(c.dyn, gvr), func(u *unstructured.Unstructured) *deviceFacts[T] {
 		return &deviceFacts[T]{headerOf(u), read(u)}
 	})
@@ -42,7 +42,7 @@ func (d *devices) synced() bool {
 
 // watchDevices watches what DRA gives out, where the cluster serves it. Until it is read no machine has GPUs of DRA: a right that is missing must not keep
 // everything else down.
-func (c *Cluster) watchDevices(ctx context.Context) {
+func (c *watcher) watchDevices(ctx context.Context) {
 	have, err := c.serves(facts.ResourceSlices.GroupVersion().String())
 	if err != nil || !slices.Contains(have, facts.ResourceSlices.Resource) {
 		return
@@ -88,7 +88,7 @@ func deviceAsksOf(spec *corev1.PodSpec) deviceAsks {
 }
 
 // readDevices joins what DRA gives out.
-func (c *Cluster) readDevices() *facts.Devices {
+func (c *watcher) readDevices() *facts.Devices {
 	d := facts.NewDevices()
 	if !c.devices.synced() {
 		return d

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,15 +26,20 @@ func (d *doubt) String() string {
 	return fmt.Sprintf("%s is %v, which is not believed: %s", d.field, d.value, d.then)
 }
 
+// unbelieved counts numbers of objects that were not believed.
+var unbelieved = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_numbers_not_believed_total",
+	Help: "Numbers on objects that were not believed, by kind and field: no leader, or no loan, can have counted so far. An event on the object names each."},
+	[]string{"kind", "field"})
+
 // notBelieved names a doubt on its object, in the log and in a count.
-func (c *Cluster) notBelieved(ref *corev1.ObjectReference, d doubt) {
+func (c *recorder) notBelieved(ref *corev1.ObjectReference, d doubt) {
 	unbelieved.WithLabelValues(ref.Kind, d.field).Inc()
-	c.o.Log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field", d.field, "value", d.value)
+	c.log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field", d.field, "value", d.value)
 	c.event(ref, catalog.EventNotBelieved, d.field, d.value, d.then)
 }
 
 // notBelievedIn is notBelieved for an object as a new leader lists it.
-func (c *Cluster) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object, d doubt) {
+func (c *recorder) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object, d doubt) {
 	h := headerOf(o)
 	switch gvr {
 	case gvrPools:
@@ -46,7 +52,7 @@ func (c *Cluster) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object
 }
 
 // reportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
-func (c *Cluster) reportDoubts(leader int64) {
+func (c *reports) reportDoubts(leader int64) {
 	for _, o := range c.services.all() {
 		c.doubtLeader(reference("ElasticService", &o.header), o.api.Status.LeaderEpoch, leader)
 	}
@@ -103,14 +109,12 @@ type dated struct {
 }
 
 // reportDated names the times that the snapshot did not believe, once when they begin or change.
-func (c *Cluster) reportDated() {
-	c.mu.Lock()
-	list := c.dated
-	c.mu.Unlock()
+func (c *reports) reportDated() {
+	list := c.notBelievedTimes()
 	now := map[string]bool{}
 	for _, d := range list {
 		key := "dated " + d.kind + " " + d.of.Namespace + "/" + d.of.Name + " " + d.field
-		if now[key] = true; !c.reporter.news(key, d.String()) {
+		if now[key] = true; !c.news(key, d.String()) {
 			continue
 		}
 		switch d.kind {
@@ -124,32 +128,32 @@ func (c *Cluster) reportDated() {
 			c.notBelieved(reference("NodeShare", d.of), d.doubt)
 		}
 	}
-	maps.DeleteFunc(c.reporter.said, func(key, _ string) bool { return strings.HasPrefix(key, "dated ") && !now[key] })
+	maps.DeleteFunc(c.said, func(key, _ string) bool { return strings.HasPrefix(key, "dated ") && !now[key] })
 }
 
 // overwritten is what becomes of the epoch of a leader that is not believed.
 const overwritten = "no leader of this installation reached it, and the next write puts it right"
 
 // doubtLeader names the epoch of a leader that none can have reached.
-func (c *Cluster) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
+func (c *reports) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
 	key := "doubt " + ref.Kind + " " + ref.Namespace + "/" + ref.Name
 	if believable(epoch, leader) {
-		c.reporter.news(key, "")
+		c.news(key, "")
 		return
 	}
-	if d := (doubt{"leaderEpoch", epoch, overwritten}); c.reporter.news(key, d.String()) {
+	if d := (doubt{"leaderEpoch", epoch, overwritten}); c.news(key, d.String()) {
 		c.notBelieved(ref, d)
 	}
 }
 
 // doubtLoan names the epoch of a loan that none can have reached.
-func (c *Cluster) doubtLoan(ref *corev1.ObjectReference, field string, epoch int64) {
+func (c *reports) doubtLoan(ref *corev1.ObjectReference, field string, epoch int64) {
 	key := "doubt " + ref.Kind + " " + ref.Name + " " + field
 	if facts.Epoch(epoch) == epoch {
-		c.reporter.news(key, "")
+		c.news(key, "")
 		return
 	}
-	if d := (doubt{field, epoch, "hand-overs of a loan are counted from the start again"}); c.reporter.news(key, d.String()) {
+	if d := (doubt{field, epoch, "hand-overs of a loan are counted from the start again"}); c.news(key, d.String()) {
 		c.notBelieved(ref, d)
 	}
 }

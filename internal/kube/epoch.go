@@ -2,8 +2,11 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,9 +59,43 @@ type leadership struct {
 	lease types.UID
 }
 
+// term is what this process leads by as time goes on. All rooms read it; the election alone writes it.
+type term struct {
+	mu sync.Mutex // guards what follows
+	// held is this controller's leadership, and since when; zero while it has none.
+	held  leadership
+	since time.Time
+	// stamped are the targets that carry the stamp of this leadership.
+	stamped map[types.UID]bool
+}
+
 // leads is the present leadership.
-func (c *Cluster) leads() leadership {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return leadership{c.epoch, c.leaseUID}
+func (t *term) leads() leadership {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held
+}
+
+// now is the present leadership, since when it is, and the targets that carry its stamp.
+func (t *term) now() (held leadership, since time.Time, stamped map[types.UID]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.held, t.since, maps.Clone(t.stamped)
+}
+
+// lead records what this process leads by from a time on; the zero leadership ends it.
+func (t *term) lead(l leadership, from time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held, t.stamped, t.since = l, map[types.UID]bool{}, time.Time{}
+	if l.epoch != 0 {
+		t.since = from.UTC()
+	}
+}
+
+// stamp records that a target carries the stamp of this leadership.
+func (t *term) stamp(target types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stamped[target] = true
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -24,16 +25,39 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
+// recorder records events, each trouble once.
+type recorder struct {
+	events record.EventRecorder
+	log    *slog.Logger
+	// said is the standing trouble reported last.
+	said map[string]string
+}
+
+func newRecorder(log *slog.Logger) *recorder { return &recorder{log: log, said: map[string]string{}} }
+
+// news reports whether a trouble is there and differs from what was said of it last.
+func (r *recorder) news(key, text string) bool {
+	if text == "" {
+		delete(r.said, key)
+		return false
+	}
+	if r.said[key] == text {
+		return false
+	}
+	r.said[key] = text
+	return true
+}
+
 // startEvents starts the recorder. It joins equal events into one with a count and drops what one object says too often, so that a
 // service in a storm cannot fill the cluster with events.
-func (c *Cluster) startEvents(ctx context.Context) {
+func (c *recorder) startEvents(ctx context.Context, client typedcore.EventsGetter) {
 	b := record.NewBroadcaster(record.WithContext(ctx))
-	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: c.side.CoreV1().Events("")})
+	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.Events("")})
 	c.events = b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: v1alpha1.FieldManager})
 }
 
 // event records an event of the table on an object; args are what its words take.
-func (c *Cluster) event(ref *corev1.ObjectReference, e *catalog.Event, args ...any) {
+func (c *recorder) event(ref *corev1.ObjectReference, e *catalog.Event, args ...any) {
 	c.events.Event(ref, e.Type(), e.Reason(), e.Text(args...))
 }
 
@@ -44,7 +68,7 @@ func reference(kind string, h *header) *corev1.ObjectReference {
 }
 
 // reportEvents writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
-func (c *Cluster) reportEvents(r *loop.Report) {
+func (c *reports) reportEvents(r *loop.Report) {
 	done := outcomes(r.Receipt)
 	c.reportStayed(r, done)
 	c.reportScales(r, done)
@@ -73,7 +97,7 @@ func (c *Cluster) reportEvents(r *loop.Report) {
 }
 
 // reportTaken reports on a pod that it was taken from its machine, and why, or that it could not be.
-func (c *Cluster) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, taken, failed *catalog.Event) {
+func (c *reports) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, taken, failed *catalog.Event) {
 	switch o.Outcome {
 	case loop.Done:
 		c.event(podReference(pod), taken, why.Text())
@@ -95,7 +119,7 @@ func podReference(p planner.PodRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name, UID: uidFrom(p.ID)}
 }
 
-func (c *Cluster) reportScales(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *reports) reportScales(r *loop.Report, done map[planner.Key]loop.Result) {
 	for _, list := range [][]planner.Scale{r.Plan.Lowers, r.Plan.Raises} {
 		for i := range list {
 			s := &list[i]
@@ -114,7 +138,7 @@ func (c *Cluster) reportScales(r *loop.Report, done map[planner.Key]loop.Result)
 }
 
 // reportStayed reports on a service that a scale-in took other pods than those that were marked to go.
-func (c *Cluster) reportStayed(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *reports) reportStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
@@ -123,7 +147,7 @@ func (c *Cluster) reportStayed(r *loop.Report, done map[planner.Key]loop.Result)
 	}
 }
 
-func (c *Cluster) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *reports) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.GiveBacks {
 		g := &r.Plan.GiveBacks[i]
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
@@ -136,7 +160,7 @@ func (c *Cluster) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Resu
 	}
 }
 
-func (c *Cluster) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
+func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	n := fleet.ParseName(string(id))
 	s, ok := c.services.get(n.Namespace, n.Name)
 	if !ok {
@@ -145,7 +169,7 @@ func (c *Cluster) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	return reference("ElasticService", &s.header)
 }
 
-func (c *Cluster) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Moves {
 		m := &r.Plan.Moves[i]
 		l, ok := c.loans.get("", string(m.Before.ID))
@@ -170,7 +194,7 @@ func (c *Cluster) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) 
 }
 
 // reportTroubles says what stands in the way of each service and pool, once when it begins or changes.
-func (c *Cluster) reportTroubles(r *loop.Report) {
+func (c *reports) reportTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		s := &r.Snapshot.Services[i]
 		ref := c.serviceReference(s.ID)
@@ -182,10 +206,10 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 		if s.Contested(r.Snapshot.At) {
 			fight = s.ForeignWriter
 		}
-		if c.reporter.news("contested "+string(s.ID), fight) {
+		if c.news("contested "+string(s.ID), fight) {
 			c.event(ref, catalog.EventContested, contested(s)...)
 		}
-		if c.reporter.news("writer "+string(s.ID), s.ForeignWriter) {
+		if c.news("writer "+string(s.ID), s.ForeignWriter) {
 			field, of := s.Sets()
 			c.event(ref, catalog.EventForeignWriter, s.ForeignWriter, field, of, field)
 		}
@@ -205,7 +229,7 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 		if e != nil {
 			held = e.Reason()
 		}
-		if ref == nil || !c.reporter.news("held "+string(t.Service), held) {
+		if ref == nil || !c.news("held "+string(t.Service), held) {
 			continue
 		}
 		c.event(ref, e, t.Why().Text())
@@ -217,7 +241,7 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 		}
 		id := w.Subject.Name
 		ref := c.serviceReference(fleet.ServiceID(id))
-		if ref == nil || !c.reporter.news("would "+id, w.Action) {
+		if ref == nil || !c.news("would "+id, w.Action) {
 			continue
 		}
 		c.event(ref, catalog.EventWouldScale, w.Action, w.By, w.Why.Text())
@@ -227,17 +251,17 @@ func (c *Cluster) reportTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.reporter.news("job "+string(j.ID), j.Blocked.String()) {
+		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.news("job "+string(j.ID), j.Blocked.String()) {
 			c.event(reference("ElasticJob", &o.header), catalog.Refused(j.Blocked), j.Blocked.Message)
 		}
 	}
 }
 
 // reportStrays reports on a machine that it is used without a loan, once when that begins or its cause changes.
-func (c *Cluster) reportStrays(r *loop.Report) {
+func (c *reports) reportStrays(r *loop.Report) {
 	for i := range r.Plan.Strays {
 		x := &r.Plan.Strays[i]
-		if !c.reporter.news("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
+		if !c.news("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
 			continue
 		}
 		text := x.Why.Text()
@@ -254,12 +278,12 @@ func (c *Cluster) reportStrays(r *loop.Report) {
 }
 
 // reportRefused says what is wrong with a pool or a quota, once when it begins or changes.
-func (c *Cluster) reportRefused(r *loop.Report) {
+func (c *reports) reportRefused(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
 		if o, ok := c.pools.get("", string(p.ID)); ok {
 			c.reportRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.header))
-			if shut := shutOf(r.Plan, p.ID); c.reporter.news("room "+string(p.ID), shutNews(shut)) {
+			if shut := shutOf(r.Plan, p.ID); c.news("room "+string(p.ID), shutNews(shut)) {
 				n := 0
 				for _, x := range shut {
 					if x.By.By == fleet.ShutByTaint {
@@ -279,20 +303,18 @@ func (c *Cluster) reportRefused(r *loop.Report) {
 }
 
 // reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
-func (c *Cluster) reportNewer() {
-	c.mu.Lock()
-	newer := c.newer
-	c.mu.Unlock()
+func (c *reports) reportNewer() {
+	newer := c.newerMet()
 	for _, o := range c.nodes.all() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
-		if c.reporter.news("newer node "+o.Name, text) {
+		if c.news("newer node "+o.Name, text) {
 			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID},
 				catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 	for _, o := range c.jobs.all() {
 		text := newerMember(newer, &o.header)
-		if c.reporter.news("newer job "+o.Namespace+"/"+o.Name, text) {
+		if c.news("newer job "+o.Namespace+"/"+o.Name, text) {
 			c.event(reference("ElasticJob", &o.header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
@@ -309,15 +331,15 @@ func newerMember(newer map[protocol.Object]string, job *header) string {
 }
 
 // reportRefusal says what is wrong with one object, once when it begins or changes.
-func (c *Cluster) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
-	if c.reporter.news(key, refused.String()) {
+func (c *reports) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
+	if c.news(key, refused.String()) {
 		c.event(ref, catalog.Refused(refused), refused.Message)
 	}
 }
 
 // reportSkill says at both turns whether the forecasts of a service are believed. The last report stands in its
 // condition, so that a new leader does not say it again.
-func (c *Cluster) reportSkill(r *loop.Report) {
+func (c *reports) reportSkill(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		id := r.Snapshot.Services[i].ID
 		n := fleet.ParseName(string(id))

@@ -47,7 +47,7 @@ func byDay[T any](list []T, from func(*T) time.Time) (out [][]T) {
 
 // reportTenants says what a tenant must know, once when it begins: a shortage and a promise that cannot be kept on the day that they are
 // seen, however far ahead and whatever comes before them; what is to be given back by when, to its jobs too; and its bursts.
-func (c *Cluster) reportTenants(r *loop.Report) {
+func (c *reports) reportTenants(r *loop.Report) {
 	d := &r.Plan.Division
 	tenancy := quota.TenancyOf(r.Snapshot.Tenants)
 	today := dayOf(r.Snapshot.At)
@@ -83,12 +83,12 @@ func (c *Cluster) reportTenants(r *loop.Report) {
 	}
 }
 
-func (c *Cluster) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
+func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
 	since := ""
 	if !x.OverSince.IsZero() {
 		since = fmt.Sprint(x.OverSince.Unix())
 	}
-	if c.reporter.news("over "+string(t.ID), since) {
+	if c.news("over "+string(t.ID), since) {
 		c.event(ref, catalog.EventQuotaNotice, overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
@@ -109,7 +109,7 @@ func (c *Cluster) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 	if x.Bursting {
 		burst = fmt.Sprint(x.BurstSince.Unix())
 	}
-	if c.reporter.news("burst "+string(t.ID), burst) {
+	if c.news("burst "+string(t.ID), burst) {
 		c.event(ref, catalog.EventBurst, t.Burst.Percent, burstEnds(t, x))
 	}
 }

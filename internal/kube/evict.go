@@ -33,7 +33,7 @@ func newBudgetFacts(b *policyv1.PodDisruptionBudget) *budgetFacts {
 }
 
 // budgetChanged makes another try due for pods that a budget refused, as soon as it may let one go, or may select others.
-func (c *Cluster) budgetChanged(before, after *budgetFacts) {
+func (c *watcher) budgetChanged(before, after *budgetFacts) {
 	changed := after
 	if after == nil {
 		changed = before
@@ -45,14 +45,14 @@ func (c *Cluster) budgetChanged(before, after *budgetFacts) {
 }
 
 // podChanged makes another try due for a pod that other budgets may select now, or that a budget judges otherwise.
-func (c *Cluster) podChanged(before, after *podFacts) {
+func (c *watcher) podChanged(before, after *podFacts) {
 	if before != nil && after != nil && (before.labels != after.labels || before.pod.Ready != after.pod.Ready) {
 		c.evictions.PodChanged(after.UID, c.o.Clock.Now())
 	}
 }
 
 // budgetsOf names the disruption budgets that select a pod.
-func (c *Cluster) budgetsOf(namespace string, of labels.Set) string {
+func (c *watcher) budgetsOf(namespace string, of labels.Set) string {
 	var out []string
 	for _, b := range c.budgets.all() {
 		if b.Namespace == namespace && b.selector.Matches(of) {
@@ -64,7 +64,7 @@ func (c *Cluster) budgetsOf(namespace string, of labels.Set) string {
 }
 
 // refusedEviction remembers why a pod was not evicted, or was not killed, and says what that means for the plan.
-func (c *Cluster) refusedEviction(ctx context.Context, n fleet.Name, uid types.UID, err error) error {
+func (c *actuator) refusedEviction(ctx context.Context, n fleet.Name, uid types.UID, err error) error {
 	a := eviction.Classify(n.Namespace, err)
 	if a.Cause == fleet.RefusedByBudgets { // the answer does not name them
 		if p, readErr := c.core.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}); readErr == nil {
@@ -73,7 +73,7 @@ func (c *Cluster) refusedEviction(ctx context.Context, n fleet.Name, uid types.U
 	}
 	refusal := c.evictions.Note(uid, n.Namespace, a, c.o.Clock.Now())
 	if a.Done() {
-		return &staleError{err}
+		return staleOf(err)
 	}
 	return &evictionError{refusal: refusal, definite: a.Definite(), err: err}
 }

@@ -10,9 +10,27 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
+
+// leaseName is the Lease by which the controller leads.
+const leaseName = "springtide-controller"
+
+// fencedWrites counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a process that was
+// stopped, cut off or succeeded.
+var fencedWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_fenced_writes_total",
+	Help: "Writes that were refused or cut short since this process may no longer lead, by why: LeaseTooOld, NoLease, LeaseLost, NoAnswerInTime, NewerLeader (refused by the API server)."},
+	[]string{"why"})
+
+// registerFence registers the count of what the fence refused.
+func registerFence(r prometheus.Registerer) error {
+	for _, why := range []string{fencedAge, fencedNone, fencedOver, fencedSlow, fencedEpoch} {
+		fencedWrites.WithLabelValues(why)
+	}
+	return r.Register(fencedWrites)
+}
 
 // FencedError refuses a write because the lease of this leader is too old, or another leader's. Nothing was sent.
 type FencedError struct {
@@ -139,11 +157,11 @@ func (f *fence) read(r *resourcelock.LeaderElectionRecord) {
 }
 
 // watched notes the lease as a watch brought it: what is older than this leadership tells nothing.
-func (f *fence) watched(l *leaseFacts) {
+func (f *fence) watched(holder string, transitions int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held && l.holder != f.identity && l.transitions > f.transitions {
-		f.end("the lease is held by %q", l.holder)
+	if f.held && holder != f.identity && transitions > f.transitions {
+		f.end("the lease is held by %q", holder)
 	}
 }
 

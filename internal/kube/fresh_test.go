@@ -18,7 +18,7 @@ func TestFreshFacts(t *testing.T) {
 	s := w.snapshot(t)
 	w.clock.now = t0.Add(time.Second)
 	w.lead(leadership{9, testLease})
-	same, err := w.fresh()
+	same, err := w.observer.fresh()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestFreshFacts(t *testing.T) {
 	}
 	moved := func(s *fleet.Snapshot) bool { return s.Nodes[0].Zone == "elsewhere" }
 	for limit := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		again, err := w.fresh()
+		again, err := w.observer.fresh()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,10 +122,9 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Cluster = newCluster(w.core, w.core, w.dyn, o, newFence(o.Identity))
-	w.Cluster.evict = func(ctx context.Context, e *policyv1.Eviction) error { // the fake has no REST client
-		return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
-	}
+	w.Cluster = newCluster(w.core, w.core, w.dyn, o, newFence(o.Identity), func(ctx context.Context, e *policyv1.Eviction) error {
+		return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e) // the fake has no REST client
+	})
 	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -133,6 +132,9 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	w.lead(leadership{7, testLease})
 	return w
 }
+
+// lead makes the cluster the leader.
+func (w *world) lead(l leadership) { w.term.lead(l, w.clock.Now()) }
 
 // serve does what the API server does and the fake does not: every new object gets a UID, and every write a new resourceVersion.
 func (w *world) serve(a clienttesting.Action) (bool, runtime.Object, error) {

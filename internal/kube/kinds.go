@@ -87,7 +87,7 @@ func (k *kinds) synced() bool {
 }
 
 // followKinds keeps the watches in step with what jobs name and what is installed, until ctx ends.
-func (c *Cluster) followKinds(ctx context.Context) {
+func (c *watcher) followKinds(ctx context.Context) {
 	tick := time.NewTicker(kindsEvery)
 	defer tick.Stop()
 	for {
@@ -102,7 +102,7 @@ func (c *Cluster) followKinds(ctx context.Context) {
 }
 
 // refreshKinds starts and ends watches. A kind about which the cluster gives no answer stays as it is.
-func (c *Cluster) refreshKinds(ctx context.Context) {
+func (c *watcher) refreshKinds(ctx context.Context) {
 	names := map[kindName]bool{}
 	for _, j := range c.jobs.all() {
 		for i := range j.facts.members {
@@ -131,7 +131,7 @@ func (c *Cluster) refreshKinds(ctx context.Context) {
 	}
 }
 
-func (c *Cluster) watchKind(ctx context.Context, name kindName, ad adapter.Adapter) {
+func (c *watcher) watchKind(ctx context.Context, name kindName, ad adapter.Adapter) {
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	if _, ok := c.kinds.watched[name]; ok {

@@ -8,7 +8,7 @@ import (
 
 // Known are the objects that are judged together, as the watches show them now: the webhook compares a new object with them. The oldest
 // service of a target comes first, since it keeps the target. The objects are the caches' own, and must not be changed.
-func (c *Cluster) Known() validate.Set {
+func (c *observer) Known() validate.Set {
 	var out validate.Set
 	services := c.services.all()
 	slices.SortFunc(services, func(a, b *ownService) int {

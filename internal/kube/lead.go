@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 )
-
-const leaseName = "springtide-controller"
 
 // leaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may take over after
 // duration. The time between the two is what the old leader has to fall silent in, so stop stays below it. The last write ends a margin
@@ -28,6 +28,23 @@ type leaseTimes struct{ duration, renew, retry, stop, margin time.Duration }
 // defaultLeaseTimes are those of Kubernetes' own controllers.
 func defaultLeaseTimes() leaseTimes {
 	return leaseTimes{duration: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second, stop: 3 * time.Second, margin: 5 * time.Second}
+}
+
+// elector stands for election, and takes over from the leader before.
+type elector struct {
+	*watcher
+	*term
+	*recorder
+	observe func() (*fleet.Snapshot, error)
+	// side has a rate limit of its own: what renews the lease must not wait behind a burst of writes.
+	side  kubernetes.Interface
+	lease leaseTimes
+	// fence stands in the transports of the writing clients.
+	fence *fence
+}
+
+func newElector(w *watcher, t *term, r *recorder, side kubernetes.Interface, f *fence, observe func() (*fleet.Snapshot, error)) *elector {
+	return &elector{watcher: w, term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
 }
 
 // ErrLeaseLost ends a leadership that another process may have taken over by now. The process must end: what it still holds in memory was
@@ -40,7 +57,7 @@ var ErrLeaseLost = errors.New("kube: the leader's lease was lost")
 //
 // The Lease is given up only after f returned, so that a successor never starts while a write of ours is still under way. (The election's
 // own release on cancel does it the other way round, and holds the work's context back for as long as the release takes.)
-func (c *Cluster) Lead(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
+func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
 	c.fence.stand(c.lease.duration - c.lease.margin)
 	election, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -94,7 +111,7 @@ func (c *Cluster) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 }
 
 // standDown ends the work of a leader that lost its lease, and the process when the work does not end.
-func (c *Cluster) standDown(stop context.CancelFunc, finished <-chan error) error {
+func (c *elector) standDown(stop context.CancelFunc, finished <-chan error) error {
 	stop()
 	select {
 	case err := <-finished:
@@ -106,7 +123,7 @@ func (c *Cluster) standDown(stop context.CancelFunc, finished <-chan error) erro
 	}
 }
 
-func (c *Cluster) elector(started func(context.Context)) (*leaderelection.LeaderElector, error) {
+func (c *elector) elector(started func(context.Context)) (*leaderelection.LeaderElector, error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &fencedLock{f: c.fence, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: c.o.Namespace, Name: leaseName},
@@ -119,7 +136,7 @@ func (c *Cluster) elector(started func(context.Context)) (*leaderelection.Leader
 }
 
 // serve runs f under the epoch of this leadership.
-func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
+func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
 	if err := c.awaitRivals(ctx); err != nil {
 		return fmt.Errorf("kube: look for other installations: %w", err)
 	}
@@ -128,8 +145,8 @@ func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch i
 	if err != nil {
 		return fmt.Errorf("kube: find the leader's epoch: %w", err)
 	}
-	c.lead(l)
-	defer c.lead(leadership{})
+	c.lead(l, c.o.Clock.Now())
+	defer c.lead(leadership{}, time.Time{})
 	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", l.epoch)
 	if err := c.takeOver(ctx, m, l); err != nil {
 		return fmt.Errorf("kube: stamp what moves with the leader's epoch: %w", err)
@@ -145,7 +162,7 @@ func (c *Cluster) serve(ctx context.Context, f func(ctx context.Context, epoch i
 // would be everybody's. An implausible number is named and overwritten by the next write.
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
-func (c *Cluster) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership, error) {
+func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership, error) {
 	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
 		return leadership{}, fmt.Errorf("read the lease: %w", err)
@@ -202,7 +219,7 @@ func countOf(lease *coordinationv1.Lease) int64 {
 
 // noteEpoch writes the epoch of this leadership on its Lease, before anything carries it: whatever becomes of the objects, the next leader counts
 // on from there.
-func (c *Cluster) noteEpoch(ctx context.Context, epoch int64) error {
+func (c *elector) noteEpoch(ctx context.Context, epoch int64) error {
 	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the election renews it meanwhile
 		lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})
@@ -223,7 +240,7 @@ func (c *Cluster) noteEpoch(ctx context.Context, epoch int64) error {
 const pageWithin = time.Minute
 
 // page reads one page of objects from the server.
-func (c *Cluster) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (c *elector) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	defer c.o.Alive()
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()
@@ -239,7 +256,7 @@ func epochOn(u *unstructured.Unstructured) int64 {
 
 // release gives the Lease up if it is ours, so that a successor need not wait for it to run out. A failure here costs
 // the successor fifteen seconds.
-func (c *Cluster) release(ctx context.Context) {
+func (c *elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lease.retry)
 	defer cancel()
 	leases := c.side.CoordinationV1().Leases(c.o.Namespace)

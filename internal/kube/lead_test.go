@@ -207,7 +207,7 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 			return func() { taken.Store(true) }
 		},
 		"by the watch": func(w *world) func() {
-			return func() { w.fence.watched(newLeaseFacts(another)) }
+			return func() { watchedBy(w.fence, another) }
 		},
 	} {
 		w := newWorld(t)
@@ -233,17 +233,23 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 	}
 }
 
+// watchedBy has a fence see a Lease as the watch brings it.
+func watchedBy(f *fence, l *coordinationv1.Lease) {
+	facts := newLeaseFacts(l)
+	f.watched(facts.holder, facts.transitions)
+}
+
 // A watch that is behind names the holder before this one: that is no news.
 func TestAnOldLeaseIsNoNews(t *testing.T) {
 	f := newFence("us")
 	f.stand(time.Minute)
 	f.renew(f.now(), &resourcelock.LeaderElectionRecord{HolderIdentity: "us", LeaderTransitions: 4})
-	f.watched(newLeaseFacts(leaderLease("before us", 3)))
-	f.watched(newLeaseFacts(leaderLease("us", 4)))
+	watchedBy(f, leaderLease("before us", 3))
+	watchedBy(f, leaderLease("us", 4))
 	if _, err := f.left(); err != nil {
 		t.Error(err)
 	}
-	f.watched(newLeaseFacts(leaderLease("after us", 5)))
+	watchedBy(f, leaderLease("after us", 5))
 	if _, err := f.left(); err == nil {
 		t.Error("a lease of another holder after us tells nothing")
 	}

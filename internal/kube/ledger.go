@@ -32,7 +32,7 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 	next := *read
 	next.Status.Disruptions = facts.LedgerStatus(&c.Ledger)
 	next.Status.LeaderEpoch, next.Status.LeaderNamespace = a.plan.LeaderEpoch, a.c.o.Namespace
-	got, err := a.c.putStatus(ctx, gvrPools, &next)
+	got, err := putStatus(ctx, a.c.dyn, gvrPools, &next)
 	if err != nil {
 		return written{}, err
 	}

@@ -141,7 +141,7 @@ func (m *mirrors) all() []watched {
 }
 
 // serves lists the resources that the API server has for a group and version; none when it does not know the group.
-func (c *Cluster) serves(groupVersion string) ([]string, error) {
+func (c *watcher) serves(groupVersion string) ([]string, error) {
 	list, err := c.core.Discovery().ServerResourcesForGroupVersion(groupVersion)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -157,7 +157,7 @@ func (c *Cluster) serves(groupVersion string) ([]string, error) {
 }
 
 // listen wakes the loop on what should not wait for the next cycle. Everything else is seen by the next snapshot in any case.
-func (c *Cluster) listen() error {
+func (c *watcher) listen() error {
 	onShare := c.shares.onChange(func(before, after *ownShare) {
 		if before == nil || after == nil || !sameReports(before.api.Status.Parcels, after.api.Status.Parcels) {
 			c.nudge()
@@ -193,7 +193,7 @@ func (c *Cluster) listen() error {
 		if after == nil {
 			c.agents.forget(before)
 		} else if after.Name == leaseName {
-			c.fence.watched(after)
+			c.heard(after.holder, after.transitions)
 		}
 	})
 	onBudget := c.budgets.onChange(c.budgetChanged)

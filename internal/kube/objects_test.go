@@ -42,7 +42,7 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 // replicaSet is the revision'th of a deployment.
 func replicaSet(deployment string, revision int) *appsv1.ReplicaSet {
 	r := &appsv1.ReplicaSet{ObjectMeta: objectMeta("ReplicaSet", "shop", fmt.Sprintf("%s-%d", deployment, revision))}
-	r.Annotations = map[string]string{annotationRevision: fmt.Sprint(revision)}
+	r.Annotations = map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(revision)}
 	r.OwnerReferences = ownedBy("Deployment", deployment)
 	return r
 }

@@ -31,15 +31,15 @@ var (
 	gvrCronHPAs      = schema.GroupVersionResource{Group: "autoscaling.alibabacloud.com", Version: "v1beta1", Resource: "cronhorizontalpodautoscalers"}
 )
 
-// ownResources lists our kinds with the names of their objects' kinds.
-func ownResources() []struct {
+// ownResource is a resource of ours with the kind of its objects.
+type ownResource struct {
 	gvr  schema.GroupVersionResource
 	kind string
-} {
-	return []struct {
-		gvr  schema.GroupVersionResource
-		kind string
-	}{
+}
+
+// ownResources lists our kinds.
+func ownResources() []ownResource {
+	return []ownResource{
 		{gvrServices, "ElasticService"},
 		{gvrPools, "CapacityPool"},
 		{gvrQuotas, "CapacityQuota"},

@@ -128,7 +128,7 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	for range 3 { // each leader, and the next one
 		lead := newPlane(t)
 		stop := lead.leadUntil(t)
-		epoch := lead.epoch
+		epoch := lead.leads().epoch
 		if epoch > v1alpha1.EpochSpan {
 			t.Fatalf("the leader took epoch %d", epoch)
 		}
@@ -164,12 +164,12 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	if r := p.scale(t, svc); r.Outcome != loop.Done {
 		t.Fatalf("%+v", r)
 	}
-	lease, uid := p.leaseUID, types.UID(p.snapshot(t).Service(svc).TargetUID)
+	lease, uid := p.leads().lease, types.UID(p.snapshot(t).Service(svc).TargetUID)
 	for name, text := range map[string]string{
-		"a backup of a week ago":       stampText(max(p.epoch-5, 0), lease, uid),
-		"another installation":         stampText(p.epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
-		"a copied manifest":            stampText(p.epoch+19, lease, "0b0b0b0b-0000-0000-0000-000000000000"),
-		"an older version":             fmt.Sprint(p.epoch + 19),
+		"a backup of a week ago":       stampText(max(p.leads().epoch-5, 0), lease, uid),
+		"another installation":         stampText(p.leads().epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
+		"a copied manifest":            stampText(p.leads().epoch+19, lease, "0b0b0b0b-0000-0000-0000-000000000000"),
+		"an older version":             fmt.Sprint(p.leads().epoch + 19),
 		"2^63-1":                       stampText(1<<63-1, lease, uid),
 		"2^62":                         stampText(1<<62, lease, uid),
 		"-1":                           stampText(-1, lease, uid),
@@ -189,7 +189,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id, Annotations: made.Annotations}, Spec: made.Spec}
-	again.Annotations[v1alpha1.AnnotationLeaderEpoch] = stampText(p.epoch+19, lease, uid)
+	again.Annotations[v1alpha1.AnnotationLeaderEpoch] = stampText(p.leads().epoch+19, lease, uid)
 	if made, err = p.core.AppsV1().Deployments("default").Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		}
 		return meta.FindStatusCondition(o.api.Status.Conditions, catalog.ConditionAbleToScale)
 	}
-	p.stampTarget(t, id, stampText(p.epoch+1, lease, made.UID))
+	p.stampTarget(t, id, stampText(p.leads().epoch+1, lease, made.UID))
 	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, catalog.NewerLeader.Reason()) {
 		t.Errorf("a larger epoch by hand: %+v", r)
 	}
@@ -237,14 +237,14 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	renewed := newPlane(t)
 	stop = renewed.leadUntil(t)
 	defer stop()
-	if renewed.leaseUID == lease || renewed.epoch > 800_000 {
-		t.Fatalf("Lease %s, epoch %d: no new installation", renewed.leaseUID, renewed.epoch)
+	if renewed.leads().lease == lease || renewed.leads().epoch > 800_000 {
+		t.Fatalf("Lease %s, epoch %d: no new installation", renewed.leads().lease, renewed.leads().epoch)
 	}
 	if r := renewed.scale(t, svc); r.Outcome != loop.Done {
 		t.Errorf("after a new installation: %+v", r)
 	}
 	// Its stamp holds for its own Lease.
-	if w, ok := renewed.deployments.get("default", id); !ok || w.leader != (leaderStamp{renewed.epoch, renewed.leaseUID}) {
+	if w, ok := renewed.deployments.get("default", id); !ok || w.leader != (leaderStamp{renewed.leads().epoch, renewed.leads().lease}) {
 		t.Errorf("the target carries %+v", w.leader)
 	}
 }

@@ -127,15 +127,15 @@ func TestPlaneWokenLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	lead(t, p) // after the lease ran out
-	if p.epoch <= first {
-		t.Fatalf("epoch %d follows %d", p.epoch, first)
+	if p.leads().epoch <= first {
+		t.Fatalf("epoch %d follows %d", p.leads().epoch, first)
 	}
-	if got := epochIn(annotations()); got != fmt.Sprint(p.epoch) {
-		t.Errorf("the target carries epoch %s when the work of epoch %d begins", got, p.epoch)
+	if got := epochIn(annotations()); got != fmt.Sprint(p.leads().epoch) {
+		t.Errorf("the target carries epoch %s when the work of epoch %d begins", got, p.leads().epoch)
 	}
 	for name, of := range map[string]schema.GroupVersionResource{begun.Name: gvrLoans, moves.Name: gvrLoans, "n-" + id: gvrShares, "web-" + id: gvrPools} {
-		if got := epochOf(of, name); got != p.epoch {
-			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", kindOf(of), name, got, p.epoch)
+		if got := epochOf(of, name); got != p.leads().epoch {
+			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", kindOf(of), name, got, p.leads().epoch)
 		}
 	}
 	if got := epochOf(gvrLoans, rests.Name); got != 0 {

@@ -405,7 +405,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 			return err
 		}
 		x.Status.LeaderEpoch = epoch
-		_, err = p.Cluster.putStatus(t.Context(), gvrPools, x)
+		_, err = putStatus(t.Context(), p.Cluster.dyn, gvrPools, x)
 		return err
 	}
 	if err := write(first, e1); err != nil {
@@ -494,7 +494,7 @@ func TestPlaneReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.epoch {
+		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.leads().epoch {
 			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
 		}
 		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == gvrServices && (len(list) != 3 || err != nil) {
@@ -514,7 +514,7 @@ func TestPlaneReport(t *testing.T) {
 		}
 		next := *o.api
 		next.Status.Disruptions = facts.LedgerStatus(&ledger)
-		_, err := p.Cluster.putStatus(t.Context(), gvrPools, &next)
+		_, err := putStatus(t.Context(), p.Cluster.dyn, gvrPools, &next)
 		if err != nil && !apierrors.IsConflict(err) {
 			t.Fatal(err)
 		}
@@ -533,7 +533,7 @@ func TestPlaneOldPlanIsStale(t *testing.T) {
 	lead(t, p)
 	svc := p.app(t, "old-"+rand.String(5), 1, "Scale")
 	s := p.snapshot(t).Service(svc)
-	plan := planner.Plan{LeaderEpoch: p.epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
+	plan := planner.Plan{LeaderEpoch: p.leads().epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
 	r, err := p.Apply(t.Context(), &plan)
 	if err != nil || r.Count(loop.Stale) != 1 {
 		t.Errorf("%+v, %v", r, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
 // reporter remembers what was reported, so that nothing is reported twice.
@@ -62,10 +63,26 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 	maps.DeleteFunc(r.scaled, func(_ fleet.ServiceID, u unshown) bool { return now.Sub(u.last) > 2*slightEvery*turn })
 }
 
+// reports tell operators what a cycle did.
+type reports struct {
+	*watcher
+	*observer
+	*recorder
+	*hostLists
+	*groups
+	reporter reporter
+	// newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
+	newerMet func() map[protocol.Object]string
+}
+
+func newReports(w *watcher, o *observer, r *recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
+	return &reports{watcher: w, observer: o, recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
+}
+
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
 // where a reader would see a plain difference, every two hours where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
-func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
+func (c *reports) Report(ctx context.Context, r *loop.Report) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.o.ReportWithin))
 	defer cancel()
 	c.reportEvents(r)
@@ -85,7 +102,7 @@ func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
 
 // statusWriter collects the statuses to write and writes them side by side.
 type statusWriter struct {
-	c     *Cluster
+	c     *reports
 	now   time.Time
 	epoch int64
 	todo  []func(ctx context.Context) error
@@ -121,7 +138,7 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 // put queues one status write.
 func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, seen func(version string) sight) {
 	w.todo = append(w.todo, func(ctx context.Context) error {
-		got, err := w.c.putStatus(ctx, gvr, next)
+		got, err := putStatus(ctx, w.c.dyn, gvr, next)
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			// Changed or gone meanwhile: the next cycle sees it, and must not wait for its turn.
@@ -159,7 +176,7 @@ func (w *statusWriter) flush(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	w.await(ctx, w.c.o)
+	w.await(ctx, w.c.o.SeeWithin, w.c.o.Log)
 	return errors.Join(errs...)
 }
 

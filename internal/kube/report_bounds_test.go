@@ -20,7 +20,7 @@ func TestStatusWritesEndInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &statusWriter{c: newCluster(nil, nil, nil, o, newFence(o.Identity))}
+	w := &statusWriter{c: newReports(newWatcher(nil, nil, o, nil), nil, nil, nil, nil, nil)}
 	for range 5 {
 		w.todo = append(w.todo, func(ctx context.Context) error {
 			<-ctx.Done()

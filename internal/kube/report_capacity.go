@@ -222,9 +222,7 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
-	w.c.mu.Lock()
-	newer := w.c.newer
-	w.c.mu.Unlock()
+	newer := w.c.newerMet()
 	done := outcomes(r.Receipt)
 	recalled := map[fleet.JobID]bool{}
 	for i := range r.Plan.Evictions {

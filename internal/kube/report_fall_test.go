@@ -29,7 +29,7 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Doubt: c.hold}
 		})
 		found := ""
-		if x := meta.FindStatusCondition(object[v1alpha1.ElasticService](t, r.world, gvrServices,
+		if x := meta.FindStatusCondition(objectNow[v1alpha1.ElasticService](t, r.world, gvrServices,
 			"shop/cart").Status.Conditions, catalog.ConditionFall); x != nil {
 			found = x.Reason
 		}
@@ -60,7 +60,7 @@ func TestReportAnUnconfirmedRise(t *testing.T) {
 				rep.Plan.Targets[k].Unconfirmed = c.sources
 			}
 		})
-		conditions := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
+		conditions := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
 		found := ""
 		if x := meta.FindStatusCondition(conditions, catalog.ConditionRise); x != nil {
 			found = x.Reason

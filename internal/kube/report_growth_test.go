@@ -64,7 +64,7 @@ func TestOnlineGrowth(t *testing.T) {
 				t.Errorf("%s: a machine that offers nothing is written", l.situation)
 			}
 		}
-		got := object[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
+		got := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
 		if text := got.Annotations[v1alpha1.AnnotationOnlineGrowth]; text != l.want || writes != l.writes {
 			t.Errorf("%s: growth %q by %d writes, want %q by %d", l.situation, text, writes, l.want, l.writes)
 		}

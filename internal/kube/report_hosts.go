@@ -25,10 +25,20 @@ import (
 // hostsSuffix makes the name of a job's ConfigMap.
 const hostsSuffix = "-hosts"
 
+// hostLists are the host lists of jobs.
+type hostLists struct {
+	*watcher
+	*recorder
+	// rings are the host lists of jobs, by the job's UID.
+	rings map[types.UID]*ring
+}
+
+func newHostLists(w *watcher, r *recorder) *hostLists { return &hostLists{watcher: w, recorder: r} }
+
 // publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the
 // plan: a list says what is, and is due under a freeze too. A failed write is reported in an event, and tried again in
 // the next cycle.
-func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
+func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 	leaving := map[fleet.UID]bool{}
 	done := outcomes(r.Receipt)
 	for i := range r.Plan.Notices {
@@ -62,7 +72,7 @@ func (c *Cluster) publishHosts(ctx context.Context, r *loop.Report) {
 		if err != nil {
 			trouble = err.Error()
 		}
-		if c.reporter.news("hosts "+string(o.UID), trouble) {
+		if c.news("hosts "+string(o.UID), trouble) {
 			c.event(ref, catalog.EventHostListFailed, trouble)
 		}
 	}
@@ -103,7 +113,7 @@ const hostsLag = 90 * time.Second
 // unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has
 // had the time to shrink by it. Members with a notice are off it already. The ring of a gang that is given up is
 // broken: no member is left to shrink it, and it would have its members back before they are gone.
-func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
+func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.jobs.get(n.Namespace, n.Name)
 	if !ok || len(j.Victims) == 0 || !listed(o, j.Role) {
@@ -137,7 +147,7 @@ func (c *Cluster) unlist(j *planner.JobScale, broken bool) error {
 
 // ringMembers are the pods of one role, and of a launcher that works as they do. A member that has a notice in force,
 // was given one just now, or goes with a smaller size, is leaving.
-func (c *Cluster) ringMembers(s *fleet.Snapshot, o *ownJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
+func (c *hostLists) ringMembers(s *fleet.Snapshot, o *ownJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
 	job := s.Job(id)
@@ -163,7 +173,7 @@ func noticed(s *fleet.Snapshot, p *fleet.Pod) bool {
 }
 
 // putHosts writes a list, unless it stands there already. A ConfigMap of that name that is not the job's is left alone.
-func (c *Cluster) putHosts(ctx context.Context, o *ownJob, r *ring, data map[string]string) error {
+func (c *hostLists) putHosts(ctx context.Context, o *ownJob, r *ring, data map[string]string) error {
 	if now := c.o.Clock.Now(); r.published != data[keyHosts] || now.Sub(r.at) >= c.o.StatusEvery {
 		r.at = now // checked now and then, as a user might have deleted it
 	} else {
@@ -195,7 +205,7 @@ func (c *Cluster) putHosts(ctx context.Context, o *ownJob, r *ring, data map[str
 	return nil
 }
 
-func (c *Cluster) hostMap(o *ownJob, name string, data map[string]string) *corev1.ConfigMap {
+func (c *hostLists) hostMap(o *ownJob, name string, data map[string]string) *corev1.ConfigMap {
 	yes := true
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
@@ -205,7 +215,7 @@ func (c *Cluster) hostMap(o *ownJob, name string, data map[string]string) *corev
 }
 
 // hostStatus is what a job's status says of its list; nil where it asked for none.
-func (c *Cluster) hostStatus(o *ownJob, now time.Time) *v1alpha1.HostListStatus {
+func (c *hostLists) hostStatus(o *ownJob, now time.Time) *v1alpha1.HostListStatus {
 	r := c.rings[o.UID]
 	if r == nil {
 		return nil

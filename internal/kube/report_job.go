@@ -72,7 +72,7 @@ func gangCondition(c *conditions, g *planner.GangView) {
 }
 
 // reportGangs says once when a gang is given up: it holds nothing from then on, and its owner may have to fix it.
-func (c *Cluster) reportGangs(r *loop.Report) {
+func (c *reports) reportGangs(r *loop.Report) {
 	for i := range r.Plan.Gangs {
 		g := &r.Plan.Gangs[i]
 		n := fleet.ParseName(string(g.Job))
@@ -84,7 +84,7 @@ func (c *Cluster) reportGangs(r *loop.Report) {
 		if g.Phase == fleet.GangBackedOff && g.Since.Equal(r.Plan.At) {
 			gaveUp = g.Note.Text()
 		}
-		if c.reporter.news("gang "+string(g.Job), gaveUp) {
+		if c.news("gang "+string(g.Job), gaveUp) {
 			c.event(reference("ElasticJob", &o.header), catalog.EventGangRolledBack, gaveUp)
 		}
 	}

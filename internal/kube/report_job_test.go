@@ -28,7 +28,7 @@ func TestReportGang(t *testing.T) {
 	if diff := cmp.Diff([]string{"Warning GangRolledBack its gang did not run"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	s := object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	s := objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
 	if !slices.Contains(said(s.Conditions), "GangWhole=False/BackedOff") {
 		t.Errorf("conditions %v", said(s.Conditions))
 	}
@@ -42,18 +42,18 @@ func TestReportGang(t *testing.T) {
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangWhole, Since: t0}}}
 	})
-	s = object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	s = objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
 	if !slices.Contains(said(s.Conditions), "GangWhole=True/Whole") || s.Gang.Tries != 0 {
 		t.Errorf("%v, %+v", said(s.Conditions), s.Gang)
 	}
 	eta := planner.ETA{Job: "train/bert", Earliest: t0.Add(time.Hour), Expected: t0.Add(2 * time.Hour), Members: 4, Kind: planner.WaitsForTide, Why: reason.Said("the ebb")}
 	written, _ := r.cycle(t, func(rep *loop.Report) { rep.Plan.ETAs = []planner.ETA{eta} })
-	s = object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	s = objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
 	if e := s.ETA; len(written) != 1 || e == nil || !timeOf(e.Expected).Equal(eta.Expected) || e.Latest != nil || e.Members != 4 || e.Reason != "Tide" || e.Why != "the ebb" {
 		t.Errorf("ETA %+v after %v", s.ETA, written)
 	}
 	r.cycle(t, nil)
-	if s = object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status; s.Gang != nil {
+	if s = objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status; s.Gang != nil {
 		t.Errorf("a job without a minimum has no gang: %+v", s.Gang)
 	}
 }

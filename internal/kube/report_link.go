@@ -55,10 +55,10 @@ func (v *serviceView) bottleneck(c *conditions) {
 }
 
 // reportBottlenecks says once when a service begins to hold its link group back.
-func (c *Cluster) reportBottlenecks(r *loop.Report) {
+func (c *reports) reportBottlenecks(r *loop.Report) {
 	for i := range r.Plan.Links {
 		l := &r.Plan.Links[i]
-		if c.reporter.news("bottleneck "+l.Group, string(l.Bottleneck)) {
+		if c.news("bottleneck "+l.Group, string(l.Bottleneck)) {
 			if ref := c.serviceReference(l.Bottleneck); ref != nil {
 				c.event(ref, catalog.EventChainBottleneck, l.Group, l.Why)
 			}

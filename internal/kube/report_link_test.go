@@ -24,7 +24,7 @@ func TestReportLink(t *testing.T) {
 	r := newReported(t, objects...)
 	id := r.snapshot(t).Services[0].ID
 	status := func() v1alpha1.ElasticServiceStatus {
-		return object[v1alpha1.ElasticService](t, r.world, gvrServices, string(id)).Status
+		return objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, string(id)).Status
 	}
 	r.cycle(t, nil)
 	if l := status().Link; l == nil || l.Group != "checkout" || l.Source != "Refused" || l.Note != "it is the only member of its group" {

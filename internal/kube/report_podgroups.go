@@ -47,9 +47,18 @@ type groupWritten struct {
 	at    time.Time
 }
 
+// groups are the Workloads and PodGroups of jobs.
+type groups struct {
+	*watcher
+	*recorder
+	podGroups podGroups
+}
+
+func newGroups(w *watcher, r *recorder) *groups { return &groups{watcher: w, recorder: r} }
+
 // publishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the
 // job needs, which holds under a freeze too. A failed write is an event, and is tried again in the next cycle.
-func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
+func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 	g := &c.podGroups
 	now := c.o.Clock.Now()
 	if g.asked.IsZero() || now.Sub(g.asked) >= c.o.StatusEvery {
@@ -91,7 +100,7 @@ func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 		} else {
 			kept[o.UID] = groupWritten{least, now}
 		}
-		if c.reporter.news("group "+string(o.UID), trouble) {
+		if c.news("group "+string(o.UID), trouble) {
 			c.event(reference("ElasticJob", &o.header), catalog.EventPodGroupFailed, trouble)
 		}
 	}
@@ -99,7 +108,7 @@ func (c *Cluster) publishGroups(ctx context.Context, r *loop.Report) {
 }
 
 // groupName is the PodGroup that the pods of a job are to name; empty for none.
-func (c *Cluster) groupName(o *ownJob) string {
+func (c *groups) groupName(o *ownJob) string {
 	if _, there := c.podGroups.written[o.UID]; there {
 		return o.Name + gangSuffix
 	}
@@ -108,7 +117,7 @@ func (c *Cluster) groupName(o *ownJob) string {
 
 // gangAsks is how many pods a job needs at least, with the priority class of their templates, and whether all have the same: a PodGroup has one priority, and
 // kube-scheduler places no pod of another one.
-func (c *Cluster) gangAsks(o *ownJob) (least int32, class string, same bool) {
+func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
 	same = true
 	first := true
 	for i := range o.facts.members {
@@ -130,7 +139,7 @@ func (c *Cluster) gangAsks(o *ownJob) (least int32, class string, same bool) {
 
 // putGroup writes the Workload and the PodGroup of a job, or the minimum of those that stand there: of their fields upstream lets that one change. The priority
 // class stays what it was when they were made. Objects of these names that are not the job's are left alone.
-func (c *Cluster) putGroup(ctx context.Context, o *ownJob, least int32, class string) error {
+func (c *groups) putGroup(ctx context.Context, o *ownJob, least int32, class string) error {
 	owner := metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(kindOf(gvrJobs)))
 	owner.BlockOwnerDeletion = nil
 	name := o.Name + gangSuffix

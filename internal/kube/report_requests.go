@@ -71,7 +71,7 @@ func withheldResizes(p *planner.Plan) map[fleet.ServiceID]string {
 	return withheldBy(p, planner.SubjectRequests)
 }
 
-func (c *Cluster) reportResizes(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *reports) reportResizes(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Resizes {
 		z := &r.Plan.Resizes[i]
 		ref := c.serviceReference(z.Service)

@@ -35,7 +35,7 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 		return slices.Contains(written, status)
 	}
 	shown := func() time.Time {
-		return timeOf(object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.LastScaleTime)
+		return timeOf(objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.LastScaleTime)
 	}
 	more = 2
 	if !cycle(0, true) {
@@ -97,7 +97,7 @@ func TestASmallScaleShowsWithinTwoHours(t *testing.T) {
 	}
 	ready := r.snapshot(t).Services[0].Ready()
 	shown := func() (int32, time.Time) {
-		s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+		s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
 		return s.DesiredReplicas, timeOf(s.LastScaleTime)
 	}
 	rate := func(target *hpa.Target) { target.Limited = hpa.LimitedRate }

@@ -169,7 +169,7 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 }
 
 // waiting lists the machines that never had an agent and of which a parcel waits to be clean, by name, with the facts that they are judged by.
-func (c *Cluster) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
+func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	var moving []*ownShare
 	for _, o := range c.shares.all() {
 		if o.unreadable == nil && o.facts.agent != o.facts.node && slices.ContainsFunc(o.facts.share.Parcels, func(p fleet.ShareParcel) bool {
@@ -256,7 +256,7 @@ func schedulersOf(s *fleet.Snapshot) map[fleet.PoolID]string {
 
 // acksLive reads the Leases of the bundled scheduler from the API server itself before a machine is called clean without a margin: an instance that lives
 // looks dead, or gone, while the watch of Leases stalls. It comes before the list of pods, which shows what a dead instance bound at last.
-func (c *Cluster) acksLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
+func (c *reports) acksLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
 	if !slices.ContainsFunc(machines, func(u *unmanaged) bool { return u.m.Acks == agent.AcksGiven }) {
 		return nil
 	}
@@ -284,7 +284,7 @@ func (c *Cluster) acksLive(ctx context.Context, machines []*unmanaged, fresh *fl
 }
 
 // readLive reads the marks and the kubelet's state from the API server itself: the watches may be behind.
-func (c *Cluster) readLive(ctx context.Context, u *unmanaged) error {
+func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
 	n, err := c.core.CoreV1().Nodes().Get(ctx, u.share.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		u.m.Ready = false
@@ -300,7 +300,7 @@ func (c *Cluster) readLive(ctx context.Context, u *unmanaged) error {
 
 // listLive reads the pods of all machines at one moment, from the API server itself, and gives each machine those that are there. Pods that
 // the watches have not shown yet are of no known side.
-func (c *Cluster) listLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
+func (c *reports) listLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
 	byName := map[string]*unmanaged{}
 	for _, u := range machines {
 		byName[u.share.Name] = u
@@ -325,7 +325,7 @@ func (c *Cluster) listLive(ctx context.Context, machines []*unmanaged, fresh *fl
 		}
 		for i := range list.Items {
 			if u := byName[list.Items[i].Spec.NodeName]; u != nil {
-				u.add(&list.Items[i], seen, c)
+				u.add(&list.Items[i], seen, c.watcher)
 			}
 		}
 		if o.Continue = list.Continue; o.Continue == "" {
@@ -335,7 +335,7 @@ func (c *Cluster) listLive(ctx context.Context, machines []*unmanaged, fresh *fl
 }
 
 // add counts a pod that is on the machine.
-func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *Cluster) {
+func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *watcher) {
 	f := newPodFacts(p)
 	if known := seen[f.pod.ID]; known != nil && known.Node == u.m.Node.ID {
 		u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: known.Name.String(), Class: known.Class, Ask: known.Requests})

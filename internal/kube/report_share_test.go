@@ -27,7 +27,7 @@ func (r *reported) judged(t *testing.T, after time.Duration) string {
 	t.Helper()
 	r.clock.now = t0.Add(after)
 	r.cycle(t, nil)
-	s := object[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
+	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
 	switch {
 	case len(s.Parcels) == 0:
 		return ""
@@ -62,7 +62,7 @@ func TestCleanWithoutAnAgent(t *testing.T) {
 			t.Errorf("after %s: %q with %d lists, want %q with %d", x.after, got, r.lists(), x.want, x.lists)
 		}
 	}
-	s := object[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
+	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
 	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(uidOf("Loan", "l")) || p.Time == nil || !p.Time.Time.Equal(t0.Add(30*time.Second)) {
 		t.Errorf("the report %+v", p)
 	}
@@ -212,7 +212,7 @@ func TestAgentsAreRecorded(t *testing.T) {
 		}
 	}
 	r.cycle(t, nil)
-	s := object[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
+	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
 	if a := s.Status.Agent; a == nil || a.NodeUID != string(uidOf("Node", "n1")) || !a.FirstSeen.Time.Equal(t0) {
 		t.Fatalf("recorded %+v", a)
 	}

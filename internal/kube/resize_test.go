@@ -152,7 +152,7 @@ func TestReportRecommendation(t *testing.T) {
 		rep.Plan.Resizes = []planner.Resize{a}
 		rep.Receipt.Results = []loop.Result{{Action: planner.ActionResize, Subject: "shop/cart", Outcome: loop.Done}}
 	})
-	s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
+	s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
 	if s == nil || *s.CPUMillicores != (v1alpha1.RequestBounds{Current: 2000, Lower: 200, Target: 501, Upper: 1000}) ||
 		*s.MemoryBytes != (v1alpha1.RequestBounds{Current: 2 << 30, Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}) ||
 		s.HistoryHours != 84 || timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "memory alone is applied") {
@@ -169,7 +169,7 @@ func TestReportRecommendation(t *testing.T) {
 		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"},
 			By: reason.Of(reason.Paused, "All")}}
 	})
-	s = object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
+	s = objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
 	if timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
 		t.Errorf("recommendation = %+v", s)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,12 @@ const (
 	rivalEvery = 10 * time.Second
 )
 
+// rivals is 1 while this leader waits for another installation.
+var rivals = prometheus.NewGauge(prometheus.GaugeOpts{Name: "springtide_another_installation",
+	Help: "1 while this controller waits since another installation leads in the cluster, as an event on the Lease says; 0 otherwise."})
+
 // awaitRivals returns once no other installation leads that a pool names.
-func (c *Cluster) awaitRivals(ctx context.Context) error {
+func (c *elector) awaitRivals(ctx context.Context) error {
 	defer rivals.Set(0)
 	known := ""
 	for {
@@ -50,7 +55,7 @@ func (c *Cluster) awaitRivals(ctx context.Context) error {
 }
 
 // rival is the namespace of another installation that leads; empty where none does.
-func (c *Cluster) rival(ctx context.Context) (string, error) {
+func (c *elector) rival(ctx context.Context) (string, error) {
 	asked := map[string]bool{c.o.Namespace: true, "": true}
 	o := metav1.ListOptions{Limit: 500}
 	for {
@@ -83,7 +88,7 @@ func (c *Cluster) rival(ctx context.Context) (string, error) {
 }
 
 // checkRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The next leader waits for it.
-func (c *Cluster) checkRivals() {
+func (c *elector) checkRivals() {
 	ours := c.leads().epoch
 	if ours == 0 {
 		return

@@ -94,7 +94,7 @@ func TestReportShutMachines(t *testing.T) {
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 2, Shut: shut}}
 		})
-		return *meta.FindStatusCondition(object[v1alpha1.CapacityPool](t, r.world, gvrPools, "web").Status.Conditions,
+		return *meta.FindStatusCondition(objectNow[v1alpha1.CapacityPool](t, r.world, gvrPools, "web").Status.Conditions,
 			catalog.ConditionRoomOpen)
 	}
 	if c := room(); c.Status != metav1.ConditionTrue {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -55,8 +56,8 @@ func (s *sights) see(one sight) {
 
 // await waits until the watches brought every write back. The limit is a bound on patience alone: a write that is not seen yet shows as
 // a conflict at worst when it is planned again.
-func (s *sights) await(ctx context.Context, o Options) {
-	limit := time.Now().Add(o.SeeWithin)
+func (s *sights) await(ctx context.Context, within time.Duration, log *slog.Logger) {
+	limit := time.Now().Add(within)
 	for {
 		var unseen []sight
 		for _, one := range s.waiting {
@@ -69,7 +70,7 @@ func (s *sights) await(ctx context.Context, o Options) {
 			return
 		}
 		if time.Now().After(limit) {
-			o.Log.Warn("writes were not seen in time", "writes", len(unseen), "within", o.SeeWithin)
+			log.Warn("writes were not seen in time", "writes", len(unseen), "within", within)
 			return
 		}
 		select {

@@ -80,7 +80,7 @@ func TestReportObjective(t *testing.T) {
 			}
 			r := newReported(t, objects...)
 			r.cycle(t, nil)
-			s := object[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.SLO
+			s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.SLO
 			if s == nil || s.Objective != v.want {
 				t.Errorf("%+v, want %+v", s, v.want)
 			}

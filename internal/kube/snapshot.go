@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,11 +21,11 @@ import (
 
 // Snapshot joins the mirrors into the facts of this moment. Finished pods are left out: they hold no room and count for nothing. Besides
 // being not in step it fails on an object of ours that cannot be read, since deciding without it might lend a machine twice.
-func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
+func (c *observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c.checkRivals()
+	c.before()
 	before := c.changes.Load()
 	s, dated, err := c.observed()
 	if err != nil {
@@ -40,27 +40,55 @@ func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	return s, nil
 }
 
-// fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
-func (c *Cluster) fresh() (*fleet.Snapshot, error) {
+// observer makes snapshots of what is watched.
+type observer struct {
+	*watcher
+	*term
+	// before is called before each snapshot.
+	before func()
+
+	mu       sync.Mutex // guards what follows
+	revision fleet.Revision
+	// dated are the times that the last snapshot did not believe.
+	dated []dated
+	// seen are the facts of the last snapshot, and seenAt what changes stood at before they were read.
+	seen   *fleet.Snapshot
+	seenAt int64
+}
+
+func newObserver(w *watcher, t *term) *observer {
+	return &observer{watcher: w, term: t, before: func() {}}
+}
+
+// notBelievedTimes are the times that the last snapshot did not believe.
+func (c *observer) notBelievedTimes() []dated {
 	c.mu.Lock()
-	seen, seenAt, epoch, since := c.seen, c.seenAt, c.epoch, c.since
+	defer c.mu.Unlock()
+	return c.dated
+}
+
+// fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
+func (c *observer) fresh() (*fleet.Snapshot, error) {
+	leads, since, _ := c.term.now()
+	c.mu.Lock()
+	seen, seenAt := c.seen, c.seenAt
 	c.mu.Unlock()
 	if seen == nil || seenAt != c.changes.Load() {
 		return c.observe()
 	}
 	s := *seen
-	s.At, s.LeaderEpoch, s.WatchedSince = c.o.Clock.Now().UTC(), epoch, since
+	s.At, s.LeaderEpoch, s.WatchedSince = c.o.Clock.Now().UTC(), leads.epoch, since
 	return &s, nil
 }
 
 // observe is Snapshot without counting a revision.
-func (c *Cluster) observe() (*fleet.Snapshot, error) {
+func (c *observer) observe() (*fleet.Snapshot, error) {
 	s, _, err := c.observed()
 	return s, err
 }
 
 // observed is observe, with the times that were not believed.
-func (c *Cluster) observed() (*fleet.Snapshot, []dated, error) {
+func (c *observer) observed() (*fleet.Snapshot, []dated, error) {
 	if missing := c.unsynced(); len(missing) > 0 {
 		return nil, nil, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
 	}
@@ -110,7 +138,7 @@ type notes struct {
 
 // assembly is one snapshot in the making. Facts of mirrors are shared with the caches and are copied, never changed.
 type assembly struct {
-	c    *Cluster
+	c    *observer
 	s    *fleet.Snapshot
 	wall time.Time
 	// leads is what this process leads by.
@@ -168,7 +196,7 @@ func (r *roleRef) member(f *podFacts) memberRef {
 	return memberRef{job: r.job, role: role}
 }
 
-func newAssembly(c *Cluster) *assembly {
+func newAssembly(c *observer) *assembly {
 	a := &assembly{
 		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
@@ -177,10 +205,8 @@ func newAssembly(c *Cluster) *assembly {
 		services: map[owned]int{}, jobs: map[owned]*roleRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}
-	c.mu.Lock()
-	a.s.LeaderEpoch, a.s.WatchedSince = c.epoch, c.since
-	a.leads, a.stamped = leadership{c.epoch, c.leaseUID}, maps.Clone(c.stamped)
-	c.mu.Unlock()
+	a.leads, a.s.WatchedSince, a.stamped = c.term.now()
+	a.s.LeaderEpoch = a.leads.epoch
 	if ns, ok := c.namespaces.get("", c.o.Namespace); ok {
 		a.s.Frozen = ns.freeze
 	}

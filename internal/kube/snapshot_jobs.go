@@ -125,7 +125,7 @@ func (a *assembly) rolesOf(workload owned, job fleet.JobID, ad adapter.Adapter) 
 }
 
 // workload finds what a member names, or says why it cannot be had.
-func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*offlineFacts, fleet.Problem) {
+func (c *watcher) workload(namespace, role string, spec *v1alpha1.JobMember) (*offlineFacts, fleet.Problem) {
 	ref := &spec.WorkloadRef
 	m := c.batchJobs
 	if ref.APIVersion != adapter.KindBatchJob.GroupVersion().String() {
@@ -145,7 +145,7 @@ func (c *Cluster) workload(namespace, role string, spec *v1alpha1.JobMember) (*o
 }
 
 // childOf finds the Job that carries the size of a part. A Job of that name with another owner is not it.
-func (c *Cluster) childOf(w *offlineFacts, p *adapter.Part) (*offlineFacts, bool) {
+func (c *watcher) childOf(w *offlineFacts, p *adapter.Part) (*offlineFacts, bool) {
 	j, ok := c.batchJobs.get(w.Namespace, p.Child)
 	return j, ok && j.owner == w.UID
 }

@@ -66,10 +66,10 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 	if service >= 0 {
 		p.Service = a.s.Services[service].ID
 	}
-	standing := f.claim.Standing(witness{a.c})
+	standing := f.claim.Standing(witness{a.c.watcher})
 	p.Class = f.claim.Class(a.c.o.Namespace, standing, service >= 0, member.job != "")
 	p.Daemon = standing == facts.Pretends && f.claim.Owner.UID != "" &&
-		witness{a.c}.DaemonUID(f.claim.Owner.Kind, f.Namespace, f.claim.Owner.Name) == f.claim.Owner.UID
+		witness{a.c.watcher}.DaemonUID(f.claim.Owner.Kind, f.Namespace, f.claim.Owner.Name) == f.claim.Owner.UID
 	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.o.Namespace && f.claim.Component != "" &&
 		f.claim.Owner.Kind.Kind != facts.KindDaemonSet.Kind && !f.claim.Mirror
 	return service

@@ -24,7 +24,7 @@ func newDaemonFacts(u *unstructured.Unstructured) *daemonFacts { return &daemonF
 
 // watchDaemonKinds watches the kinds of Options.DaemonKinds that the cluster has, until ctx ends. Until a kind is read its pods count as
 // any others do: a right that is missing on it must not keep everything else down.
-func (c *Cluster) watchDaemonKinds(ctx context.Context) {
+func (c *watcher) watchDaemonKinds(ctx context.Context) {
 	c.daemonKinds = map[Kind]*mirror[*daemonFacts]{}
 	for _, k := range c.o.DaemonKinds {
 		gvr, ok := facts.ResourceOf(c.core.Discovery(), k)
@@ -52,7 +52,7 @@ func (c *Cluster) watchDaemonKinds(ctx context.Context) {
 }
 
 // witness finds in the mirrors what only the cluster's operators can make.
-type witness struct{ c *Cluster }
+type witness struct{ c *watcher }
 
 func (w witness) IsTenant(namespace string) bool {
 	ns, ok := w.c.namespaces.get("", namespace)

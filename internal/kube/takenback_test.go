@@ -116,7 +116,7 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 				t.Fatalf("blocked by %q", why)
 			}
 			r.cycle(t, nil)
-			s := object[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+			s := objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
 			if x := s.Members[0].Takeovers; x == nil || x.Manager != "them" || x.Count != 3 || s.Members[0].LastSize != 6 {
 				t.Errorf("status %+v", s.Members[0])
 			}

@@ -61,7 +61,7 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 // takeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
 // pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses what the leader before writes to them:
 // by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
-func (c *Cluster) takeOver(ctx context.Context, m *moving, l leadership) error {
+func (c *elector) takeOver(ctx context.Context, m *moving, l leadership) error {
 	begun, epoch := time.Now(), l.epoch
 	var seen sights
 	// Facts that cannot be read are for the cycle to report: a controller that ended for them would say nothing.
@@ -86,7 +86,7 @@ func (c *Cluster) takeOver(ctx context.Context, m *moving, l leadership) error {
 	if err := c.fence.cause(); err != nil {
 		return err
 	}
-	seen.await(ctx, c.o)
+	seen.await(ctx, c.o.SeeWithin, c.o.Log)
 	c.o.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
 		"took", time.Since(begun).Round(time.Millisecond))
 	if err := errors.Join(unread, errs[0], errs[1]); err != nil {
@@ -124,7 +124,7 @@ func stampAll(ctx context.Context, todo []func(context.Context) error, writers i
 }
 
 // stampOwn writes the epoch into one object of ours, whatever else of it changes meanwhile.
-func (c *Cluster) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *sights) error {
+func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *sights) error {
 	client := c.dyn.Resource(s.gvr)
 	u := s.u
 	for again := 0; ; again++ {
@@ -165,7 +165,7 @@ func (c *Cluster) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *s
 }
 
 // seesOwn is the sight of a stamp on one of our objects.
-func (c *Cluster) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) sight {
+func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) sight {
 	switch gvr {
 	case gvrLoans:
 		return c.loans.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
@@ -177,7 +177,7 @@ func (c *Cluster) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstr
 
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
 // carries no mark of ours, and raising its floor takes nothing away.
-func (c *Cluster) targetStamps(l leadership, seen *sights) ([]func(context.Context) error, error) {
+func (c *elector) targetStamps(l leadership, seen *sights) ([]func(context.Context) error, error) {
 	s, err := c.observe()
 	if err != nil {
 		return nil, err
@@ -199,9 +199,7 @@ func (c *Cluster) targetStamps(l leadership, seen *sights) ([]func(context.Conte
 				return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
 			}
 			seen.see(sees(got.GetResourceVersion()))
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.stamped[h.UID] = true
+			c.term.stamp(h.UID)
 			return nil
 		})
 	}

@@ -185,9 +185,7 @@ func TestStampsThatBlock(t *testing.T) {
 			t.Errorf("%q: a service that only looks on is blocked: %s", text, got)
 		}
 		// Written since this leader stamped it: another installation is at work.
-		w.mu.Lock()
-		w.stamped[d.UID] = true
-		w.mu.Unlock()
+		w.term.stamp(d.UID)
 		if strings.HasPrefix(text, "19/another/") {
 			reason = "AnotherInstallation"
 		}
@@ -216,17 +214,13 @@ func TestNewerLeadersAreNamed(t *testing.T) {
 	if got := testutil.ToFloat64(newerWrites.WithLabelValues("Node")) - before; got != 1 {
 		t.Errorf("%v writes counted", got)
 	}
-	w.mu.Lock()
-	newer := maps.Clone(w.newer)
-	w.mu.Unlock()
+	newer := w.actuator.newerMet()
 	if text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: "n1"}]; !strings.Contains(text, "leader epoch 8 wrote it, this is epoch 7") {
 		t.Errorf("remembered %v", newer)
 	}
 	w.do(t, planner.Plan{})
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.newer) > 0 {
-		t.Errorf("remembered after a plan that met none: %v", w.newer)
+	if newer := w.actuator.newerMet(); len(newer) > 0 {
+		t.Errorf("remembered after a plan that met none: %v", newer)
 	}
 }
 

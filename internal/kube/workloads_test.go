@@ -420,7 +420,7 @@ func refusalEvent(owner string, at time.Time, text string) *corev1.Event {
 
 // heard is a snapshot in the making that has read some events.
 func heard(events ...*corev1.Event) *assembly {
-	a := &assembly{wall: t0.Add(skew), s: &fleet.Snapshot{At: t0}, c: &Cluster{o: Options{Clock: &virtualClock{t0}}}, refusals: map[owned]*refusalFacts{}, refusedRoles: map[memberRef]*refusalFacts{}}
+	a := &assembly{wall: t0.Add(skew), s: &fleet.Snapshot{At: t0}, c: &observer{watcher: &watcher{o: Options{Clock: &virtualClock{t0}}}}, refusals: map[owned]*refusalFacts{}, refusedRoles: map[memberRef]*refusalFacts{}}
 	for _, e := range events {
 		a.addRefusal(newRefusalFacts(e))
 	}

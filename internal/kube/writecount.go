@@ -13,32 +13,9 @@ import (
 var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_api_writes_total",
 	Help: "Requests to the API server that change an object (dry runs left out), by resource, with its subresource, and verb."}, []string{"resource", "verb"})
 
-// fencedWrites counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a process that was
-// stopped, cut off or succeeded.
-var fencedWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_fenced_writes_total",
-	Help: "Writes that were refused or cut short since this process may no longer lead, by why: LeaseTooOld, NoLease, LeaseLost, NoAnswerInTime, NewerLeader (refused by the API server)."},
-	[]string{"why"})
-
-// unbelieved counts numbers of objects that were not believed.
-var unbelieved = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_numbers_not_believed_total",
-	Help: "Numbers on objects that were not believed, by kind and field: no leader, or no loan, can have counted so far. An event on the object names each."},
-	[]string{"kind", "field"})
-
-// rivals is 1 while this leader waits for another installation.
-var rivals = prometheus.NewGauge(prometheus.GaugeOpts{Name: "springtide_another_installation",
-	Help: "1 while this controller waits since another installation leads in the cluster, as an event on the Lease says; 0 otherwise."})
-
-// newerWrites counts writes that were not sent since their object carries the stamp of a newer leader.
-var newerWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_newer_leader_writes_total",
-	Help: "Writes that were not sent since their object carries the epoch of a newer leader, by what it is to the plan. A leader that is well has none: another controller writes the object, or its annotation was written by hand."},
-	[]string{"object"})
-
 // RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
 func RegisterWrites(r prometheus.Registerer) error {
-	for _, why := range []string{fencedAge, fencedNone, fencedOver, fencedSlow, fencedEpoch} {
-		fencedWrites.WithLabelValues(why)
-	}
-	return errors.Join(r.Register(apiWrites), r.Register(fencedWrites), r.Register(unbelieved), r.Register(newerWrites), r.Register(rivals))
+	return errors.Join(r.Register(apiWrites), registerFence(r), r.Register(unbelieved), r.Register(newerWrites), r.Register(rivals))
 }
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.

@@ -1,0 +1,162 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/eviction"
+)
+
+// watcher holds what is watched, with the clients that read it.
+type watcher struct {
+	o    Options
+	core kubernetes.Interface
+	dyn  dynamic.Interface
+	// heard is called with the holder of the Lease, as the watch brings it, and with the count of its holders.
+	heard func(holder string, transitions int)
+	// evictions are the pods whose eviction was refused, with what refused it and when another try is due.
+	evictions *eviction.Memory
+
+	mirrors
+	// kinds are the mirrors of workloads of other operators.
+	kinds kinds
+	// daemonKinds are the mirrors of Options.DaemonKinds.
+	daemonKinds map[Kind]*mirror[*daemonFacts]
+	devices     *devices
+	images      imageBook
+	wake        chan struct{}
+	waited      atomic.Pointer[time.Time] // when waiting pods last asked for a cycle
+	// changes counts what the watches brought.
+	changes atomic.Int64
+}
+
+func newWatcher(core kubernetes.Interface, dyn dynamic.Interface, o Options, heard func(holder string, transitions int)) *watcher {
+	return &watcher{o: o, core: core, dyn: dyn, heard: heard, evictions: eviction.NewMemory(), kinds: newKinds(), wake: make(chan struct{}, 1)}
+}
+
+// watch watches until ctx ends, and returns when everything was read once.
+func (c *watcher) watch(ctx context.Context) error {
+	optional, err := c.discover(ctx)
+	if err != nil {
+		return err
+	}
+	c.mirrors = newMirrors(c.core, c.dyn, c.o, optional)
+	if err := c.listen(); err != nil {
+		return err
+	}
+	for _, m := range c.mirrors.all() {
+		m.count(&c.changes)
+		go m.run(ctx.Done())
+	}
+	if err := c.waitSynced(ctx); err != nil {
+		return err
+	}
+	c.watchDaemonKinds(ctx)
+	c.watchDevices(ctx)
+	c.refreshKinds(ctx)
+	c.kinds.await(ctx, firstRead)
+	go c.followKinds(ctx)
+	return nil
+}
+
+// waitsPause is the least time between two cycles that waiting pods ask for: hundreds of pods may begin to wait one after the other.
+const waitsPause = 5 * time.Second
+
+// waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for the tick.
+func (c *watcher) waits() {
+	now := time.Now()
+	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.all(), func(s *ownShare) bool { return len(s.facts.share.Parcels) > 0 }) {
+		return
+	}
+	c.waited.Store(&now)
+	c.nudge()
+}
+
+// Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice or began to wait for room, an
+// operator changed a spec or the freeze.
+func (c *watcher) Wake() <-chan struct{} { return c.wake }
+
+func (c *watcher) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// optionalKinds says which kinds of others the cluster has.
+type optionalKinds struct{ topologies, scaledObjects, cronHPAs, vpas bool }
+
+func (c *watcher) discover(ctx context.Context) (optionalKinds, error) {
+	var o optionalKinds
+	have, err := c.serves(v1alpha1.GroupVersion.String())
+	if err != nil {
+		return o, err
+	}
+	var missing []string
+	for _, r := range ownResources() {
+		if !slices.Contains(have, r.gvr.Resource) {
+			missing = append(missing, r.gvr.Resource+"."+r.gvr.Group)
+		}
+	}
+	if len(missing) > 0 {
+		return o, fmt.Errorf("kube: the cluster lacks the CRDs %s: apply deploy/crd first", strings.Join(missing, ", "))
+	}
+	for _, k := range []struct {
+		version, resource string
+		has               *bool
+	}{
+		{gvrTopologies.GroupVersion().String(), gvrTopologies.Resource, &o.topologies},
+		{gvrScaledObjects.GroupVersion().String(), gvrScaledObjects.Resource, &o.scaledObjects},
+		{gvrCronHPAs.GroupVersion().String(), gvrCronHPAs.Resource, &o.cronHPAs},
+		{gvrVPAs.GroupVersion().String(), gvrVPAs.Resource, &o.vpas},
+	} {
+		have, err := c.serves(k.version)
+		if err != nil {
+			return o, err
+		}
+		*k.has = slices.Contains(have, k.resource)
+	}
+	return o, ctx.Err()
+}
+
+// waitSynced waits for the first full read. It says every ten seconds what it still waits for, since a missing right shows as nothing
+// else than a list that never comes.
+func (c *watcher) waitSynced(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	said := time.Now()
+	for {
+		missing := c.unsynced()
+		if len(missing) == 0 {
+			return nil
+		}
+		if time.Since(said) > 10*time.Second {
+			said = time.Now()
+			c.o.Log.Warn("waiting for the first read", "kinds", missing)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kube: %s could not be read (has the controller the rights of deploy/base/rbac.yaml?): %w",
+				strings.Join(missing, ", "), context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *watcher) unsynced() []string {
+	var out []string
+	for _, m := range c.mirrors.all() {
+		if !m.synced() {
+			out = append(out, m.name())
+		}
+	}
+	return out
+}
