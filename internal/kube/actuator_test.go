@@ -27,6 +27,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -77,7 +78,7 @@ func (r *writes) without(resource string) []string {
 
 func (w *world) do(t *testing.T, p planner.Plan) []loop.Result {
 	t.Helper()
-	p.At, p.LeaderEpoch = t0, 7
+	p.At, p.LeaderEpoch = kubetest.Now, 7
 	r, err := w.Apply(t.Context(), &p)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +108,7 @@ func (w *world) scaleReactor(conflicts int, now int32) *[]string {
 		return true, &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "100"}}, nil
 	})
 	w.core.PrependReactor("get", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		d := deployment("cart", now)
+		d := kubetest.Deployment("cart", now)
 		d.ResourceVersion = "200"
 		return true, d, nil
 	})
@@ -132,7 +133,7 @@ func TestApplyScale(t *testing.T) {
 		{"two conflicts", 2, 3, []string{"100", "200"}, loop.Stale},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, shop()...)
+			w := newWorld(t, kubetest.Shop()...)
 			sent := w.scaleReactor(c.conflicts, c.now)
 			rs := w.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
 			if rs[0].Outcome != c.want || rs[0].Subject != "shop/cart" {
@@ -158,7 +159,7 @@ func TestApplyScale(t *testing.T) {
 
 func TestApplyMarksVictimsBeforeTheScale(t *testing.T) {
 	// cart-a was chosen by a scale-in that never happened; today it is cart-b. The cost of cart-c is its owner's.
-	objects := shop()
+	objects := kubetest.Shop()
 	for _, o := range objects {
 		switch o.GetName() {
 		case "cart-a":
@@ -171,7 +172,7 @@ func TestApplyMarksVictimsBeforeTheScale(t *testing.T) {
 	w.scaleReactor(0, 3)
 	rec := w.recordWrites()
 	a := lowerCart()
-	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
+	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}}
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -202,12 +203,12 @@ func (w *world) mark(t *testing.T, name string) [2]string {
 
 // The pods of a scale-in that the ReplicaSet is still at keep their marks when another scale-in follows.
 func TestApplyKeepsMarksOfAScaleInThatGoesOn(t *testing.T) {
-	objects := append(shop(), pod("shop", "cart-d", "n1", "ReplicaSet", "cart-2"))
+	objects := append(kubetest.Shop(), kubetest.Pod("shop", "cart-d", "n1", "ReplicaSet", "cart-2"))
 	objects[len(objects)-1].SetAnnotations(marked(3)) // from four to three, and four are there
 	w := newWorld(t, objects...)
 	w.scaleReactor(0, 3)
 	a := lowerCart()
-	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}}
+	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}}
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -220,7 +221,7 @@ func TestApplyKeepsMarksOfAScaleInThatGoesOn(t *testing.T) {
 // is theirs.
 func TestApplyUnmarks(t *testing.T) {
 	for cost, want := range map[string]string{"-1000": "", "7": "7"} {
-		objects := shop()
+		objects := kubetest.Shop()
 		for _, o := range objects {
 			if o.GetName() == "cart-b" {
 				notes := marked(3)
@@ -247,17 +248,17 @@ func TestApplyUnmarks(t *testing.T) {
 }
 
 func TestApplyHoldsBackAWholePlan(t *testing.T) {
-	frozen := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", ourNamespace)}
+	frozen := &corev1.Namespace{ObjectMeta: kubetest.Meta("Namespace", "", kubetest.Namespace)}
 	frozen.Annotations = map[string]string{v1alpha1.AnnotationFreeze: "network change"}
-	w := newWorld(t, append(shop(), frozen)...)
+	w := newWorld(t, append(kubetest.Shop(), frozen)...)
 	rec := w.recordWrites()
 	rs := w.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
 	if rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "frozen: network change") {
 		t.Errorf("result = %+v", rs[0])
 	}
-	w2 := newWorld(t, shop()...)
+	w2 := newWorld(t, kubetest.Shop()...)
 	rec2 := w2.recordWrites()
-	w2.lead(leadership{8, testLease}) // the plan of epoch 7 is of the leader before
+	w2.lead(leadership{8, kubetest.Lease}) // the plan of epoch 7 is of the leader before
 	rs = w2.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
 	if rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "leader epoch 7") {
 		t.Errorf("result = %+v", rs[0])
@@ -269,12 +270,12 @@ func TestApplyHoldsBackAWholePlan(t *testing.T) {
 
 // lending is a machine n1 of pool web next to the pool batch.
 func lending(more ...metav1.Object) []metav1.Object {
-	return append([]metav1.Object{node("n1", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch)}, more...)
+	return append([]metav1.Object{kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch)}, more...)
 }
 
 func beginOn(name string, cells ...int) planner.Move {
-	l := fleet.Loan{ID: fleet.LoanID(name), Node: fleet.NodeID(uidOf("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: cells,
-		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(t0, reason.Said("ebb"))
+	l := fleet.Loan{ID: fleet.LoanID(name), Node: fleet.NodeID(kubetest.UID("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: cells,
+		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(kubetest.Now, reason.Said("ebb"))
 	return planner.Move{Kind: planner.MoveBegin, Before: l, After: l, Node: "n1"}
 }
 
@@ -297,7 +298,7 @@ func TestApplyBegin(t *testing.T) {
 	if len(s.Spec.Parcels) != 2 || s.Spec.LeaderEpoch != 7 || s.Spec.Parcels[0].LoanName != "l-a" || s.Spec.Parcels[0].Next != "batch" || s.Spec.Parcels[0].Holder != "web" {
 		t.Errorf("share = %+v", s.Spec)
 	}
-	if o := s.OwnerReferences; len(o) != 1 || o[0].Kind != "Node" || o[0].UID != uidOf("Node", "n1") {
+	if o := s.OwnerReferences; len(o) != 1 || o[0].Kind != "Node" || o[0].UID != kubetest.UID("Node", "n1") {
 		t.Errorf("owners of the share = %+v: it must go with its machine", o)
 	}
 	l := w.loanObject(t, "l-a")
@@ -322,7 +323,7 @@ func TestApplyBeginTakesALoanBackWhenTheShareIsLost(t *testing.T) {
 }
 
 func TestApplyBeginOnAMachineThatCameBack(t *testing.T) {
-	old := nodeShare("n1", "l-old", "batch", "", 4, true, 0)
+	old := kubetest.NodeShare("n1", "l-old", "batch", "", 4, true, 0)
 	old.Spec.NodeUID = "the earlier machine"
 	w := newWorld(t, lending(old)...)
 	if w.snapshot(t).Nodes[0].Share.Exists {
@@ -332,16 +333,16 @@ func TestApplyBeginOnAMachineThatCameBack(t *testing.T) {
 		t.Fatalf("result = %+v", rs[0])
 	}
 	s := w.share(t, "n1")
-	if s.Spec.NodeUID != string(uidOf("Node", "n1")) || len(s.Spec.Parcels) != 1 || s.Spec.Parcels[0].LoanName != "l-a" {
+	if s.Spec.NodeUID != string(kubetest.UID("Node", "n1")) || len(s.Spec.Parcels) != 1 || s.Spec.Parcels[0].LoanName != "l-a" {
 		t.Errorf("share = %+v", s.Spec)
 	}
 }
 
 func TestApplyNodeGone(t *testing.T) {
-	w := newWorld(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Draining", 3, 0))
+	w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Draining", 3, 0))
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("l")
-	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveNodeGone, Before: before, After: before.NodeGone(t0)}}}); rs[0].Outcome != loop.Done {
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveNodeGone, Before: before, After: before.NodeGone(kubetest.Now)}}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
 	gone := *w.snapshot(t).Loan("l")
@@ -358,7 +359,7 @@ func TestApplyNodeGone(t *testing.T) {
 
 func TestApplyRepair(t *testing.T) {
 	// Stopped between the two writes of a recall: the share is at epoch 3, the loan still Lent at 2.
-	w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
 	before := *w.snapshot(t).Loan("l")
 	after := before
 	after.Epoch = 4 // above the share's, so that its Clean report is void
@@ -374,10 +375,10 @@ func TestApplyRepair(t *testing.T) {
 
 // A loan that never had its share, since another one has the parcel, is cancelled by its own status alone.
 func TestCancelOfALoanWithoutItsParcel(t *testing.T) {
-	w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, true, 0), loan("late", "n1", "Emptying", 1, 0))...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0), kubetest.Loan("late", "n1", "Emptying", 1, 0))...)
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("late")
-	after, err := before.Cancel(t0, reason.Said("its parcel is in loan l"))
+	after, err := before.Cancel(kubetest.Now, reason.Said("its parcel is in loan l"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,10 +394,10 @@ func TestCancelOfALoanWithoutItsParcel(t *testing.T) {
 }
 
 func TestApplyStepsAndForgets(t *testing.T) {
-	w := newWorld(t, lending(loan("l", "n1", "Draining", 3, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Draining", 3, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("l")
-	after, err := before.Return(t0, w.snapshot(t).Nodes[0].Share.Find("l"))
+	after, err := before.Return(kubetest.Now, w.snapshot(t).Nodes[0].Share.Find("l"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +407,7 @@ func TestApplyStepsAndForgets(t *testing.T) {
 	if e := w.share(t, "n1").Spec.Parcels[0]; e.Holder != "web" || e.Next != "" || e.Epoch != 3 {
 		t.Errorf("entry after the return = %+v", e)
 	}
-	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" || timeOf(l.Status.CleanTime) != t0.Add(-time.Minute) {
+	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" || timeOf(l.Status.CleanTime) != kubetest.Now.Add(-time.Minute) {
 		t.Errorf("loan after the return = %+v", l.Status)
 	}
 	// The same step again: the facts moved on.
@@ -414,7 +415,7 @@ func TestApplyStepsAndForgets(t *testing.T) {
 		t.Errorf("the same step twice: %+v", rs)
 	}
 	gone := *w.snapshot(t).Loan("l")
-	rest := fleet.Rest{Turns: 2, Until: t0.Add(10 * time.Minute)}
+	rest := fleet.Rest{Turns: 2, Until: kubetest.Now.Add(10 * time.Minute)}
 	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: gone, After: gone, Node: "n1", Rest: rest}}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("forget: %+v", rs)
 	}
@@ -429,8 +430,8 @@ func TestApplyStepsAndForgets(t *testing.T) {
 
 // adopted is an HPA whose three replicas we raised to nine, written by the user's manager and by ours.
 func adopted() *autoscalingv2.HorizontalPodAutoscaler {
-	h := autoscaler("mine", "cart")
-	h.Spec.MinReplicas = ptr(int32(9))
+	h := kubetest.Autoscaler("mine", "cart")
+	h.Spec.MinReplicas = kubetest.Ptr(int32(9))
 	h.Annotations = map[string]string{v1alpha1.AnnotationAdopted: "3", v1alpha1.AnnotationLeaderEpoch: "6", "team": "shop"}
 	h.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v2", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)},
@@ -442,12 +443,12 @@ func adopted() *autoscalingv2.HorizontalPodAutoscaler {
 // Whose HPA is given back: one that carries our mark while no ElasticService asks for its floor.
 func TestOrphans(t *testing.T) {
 	floor := func(change func(*v1alpha1.ElasticService)) *v1alpha1.ElasticService {
-		s := service("cart")
+		s := kubetest.Service("cart")
 		s.Spec.Actuation = "HPAFloor"
 		change(s)
 		return s
 	}
-	foreign := autoscaler("mine", "cart")
+	foreign := kubetest.Autoscaler("mine", "cart")
 	for name, c := range map[string]struct {
 		objects []metav1.Object
 		orphans int
@@ -461,11 +462,11 @@ func TestOrphans(t *testing.T) {
 		"only looked at":               {[]metav1.Object{adopted(), floor(func(s *v1alpha1.ElasticService) { s.Spec.Actuation, s.Spec.Mode = "Scale", "Observe" })}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newWorld(t, append(c.objects, deployment("cart", 9))...).snapshot(t)
+			s := newWorld(t, append(c.objects, kubetest.Deployment("cart", 9))...).snapshot(t)
 			if len(s.Orphans) != c.orphans {
 				t.Fatalf("%+v, want %d", s.Orphans, c.orphans)
 			}
-			want := fleet.AdoptedHPA{Name: fleet.Name{Namespace: "shop", Name: "mine"}, ID: fleet.UID(uidOf("HorizontalPodAutoscaler", "mine")), Min: 9, Own: 3, Version: "100"}
+			want := fleet.AdoptedHPA{Name: fleet.Name{Namespace: "shop", Name: "mine"}, ID: fleet.UID(kubetest.UID("HorizontalPodAutoscaler", "mine")), Min: 9, Own: 3, Version: "100"}
 			if c.orphans > 0 && s.Orphans[0] != want {
 				t.Errorf("%+v, want %+v", s.Orphans[0], want)
 			}
@@ -474,7 +475,7 @@ func TestOrphans(t *testing.T) {
 }
 
 func TestApplyGivesBack(t *testing.T) {
-	w := newWorld(t, adopted(), deployment("cart", 9))
+	w := newWorld(t, adopted(), kubetest.Deployment("cart", 9))
 	o := w.snapshot(t).Orphans[0]
 	back := planner.GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own}
 	if rs := w.do(t, planner.Plan{GiveBacks: []planner.GiveBack{back}}); rs[0].Outcome != loop.Done {
@@ -493,9 +494,9 @@ func TestApplyGivesBack(t *testing.T) {
 		}
 	}
 	// A service that asks for the floor again in the meantime keeps it.
-	s := service("cart")
+	s := kubetest.Service("cart")
 	s.Spec.Actuation = "HPAFloor"
-	again := newWorld(t, adopted(), deployment("cart", 9), s)
+	again := newWorld(t, adopted(), kubetest.Deployment("cart", 9), s)
 	if rs := again.do(t, planner.Plan{GiveBacks: []planner.GiveBack{back}}); rs[0].Outcome != loop.Stale {
 		t.Errorf("result = %+v", rs[0])
 	}
@@ -503,12 +504,12 @@ func TestApplyGivesBack(t *testing.T) {
 
 // recall is a machine on its way home with two offline pods.
 func recall() []metav1.Object {
-	a, b := pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "bert-1", "n1", "Job", "bert")
-	return lending(loan("l", "n1", "Draining", 3, 0), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), a, b)
+	a, b := kubetest.Pod("train", "bert-0", "n1", "Job", "bert"), kubetest.Pod("train", "bert-1", "n1", "Job", "bert")
+	return lending(kubetest.Loan("l", "n1", "Draining", 3, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), a, b)
 }
 
 func evict(name string) planner.Eviction {
-	return planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: name}, ID: fleet.UID(uidOf("Pod", name))}, Loan: "l", Job: "train/bert"}
+	return planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: name}, ID: fleet.UID(kubetest.UID("Pod", name))}, Loan: "l", Job: "train/bert"}
 }
 
 func TestApplyEvictsAfterTheLedger(t *testing.T) {
@@ -523,7 +524,7 @@ func TestApplyEvictsAfterTheLedger(t *testing.T) {
 		t.Errorf("the ledger is written once, and first (-want +got):\n%s", diff)
 	}
 	d := w.poolObject(t, "web").Status.Disruptions
-	if d.Recalls != 2 || d.Evictions != 0 || !d.WindowStart.Time.Equal(t0) {
+	if d.Recalls != 2 || d.Evictions != 0 || !d.WindowStart.Time.Equal(kubetest.Now) {
 		t.Errorf("ledger = %+v: two recalls, on a line of their own", d)
 	}
 }
@@ -560,10 +561,10 @@ func TestApplyKill(t *testing.T) {
 	objects := recall()
 	for _, o := range objects {
 		if l, ok := o.(*v1alpha1.Loan); ok {
-			l.Status.KillTime = ptr(metav1.NewTime(t0.Add(-time.Second)))
+			l.Status.KillTime = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-time.Second)))
 		}
 		if p, ok := o.(*corev1.Pod); ok {
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr(metav1.NewTime(t0)), ptr(int64(30))
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = kubetest.Ptr(metav1.NewTime(kubetest.Now)), kubetest.Ptr(int64(30))
 		}
 	}
 	w := newWorld(t, objects...)
@@ -582,7 +583,7 @@ func TestApplyKill(t *testing.T) {
 	for _, a := range w.core.Actions() {
 		if c, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
 			o := c.GetObject().(*policyv1.Eviction).DeleteOptions
-			if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || *o.Preconditions.UID != uidOf("Pod", "bert-0") {
+			if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || *o.Preconditions.UID != kubetest.UID("Pod", "bert-0") {
 				t.Errorf("evicted with %+v: no grace, and this very pod", o)
 			}
 		}
@@ -604,7 +605,7 @@ func TestApplyEvictionRefusedByABudget(t *testing.T) {
 func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
 	labelled := map[string]string{"app": "bert"}
 	budget := func(name string) *policyv1.PodDisruptionBudget {
-		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name, UID: uidOf("PodDisruptionBudget", name)},
+		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name, UID: kubetest.UID("PodDisruptionBudget", name)},
 			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labelled}}}
 	}
 	for _, x := range []struct {
@@ -616,14 +617,14 @@ func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
 	}{
 		{"accepted", nil, loop.Done, 1, fleet.Refusal{}},
 		{"two budgets", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}},
-			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudgets, By: "train/a and train/b", Never: true, Until: t0.Add(eviction.NeverFirst)}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudgets, By: "train/a and train/b", Never: true, Until: kubetest.Now.Add(eviction.NeverFirst)}},
 		{"a webhook", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Message: `admission webhook "guard.example.com" denied the request: keep it`}},
-			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByWebhook, By: "guard.example.com", Never: true, Until: t0.Add(eviction.NeverFirst)}},
-		{"flow control", apierrors.NewTooManyRequests("too many requests", 1), loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByServer, Until: t0.Add(eviction.LaterFirst)}},
-		{"no answer: the pod may end", apierrors.NewTimeoutError("gave up", 1), loop.Failed, 1, fleet.Refusal{Cause: fleet.RefusedByServer, Until: t0.Add(eviction.LaterFirst)}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByWebhook, By: "guard.example.com", Never: true, Until: kubetest.Now.Add(eviction.NeverFirst)}},
+		{"flow control", apierrors.NewTooManyRequests("too many requests", 1), loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByServer, Until: kubetest.Now.Add(eviction.LaterFirst)}},
+		{"no answer: the pod may end", apierrors.NewTimeoutError("gave up", 1), loop.Failed, 1, fleet.Refusal{Cause: fleet.RefusedByServer, Until: kubetest.Now.Add(eviction.LaterFirst)}},
 		{"gone", apierrors.NewNotFound(corev1.Resource("pods"), "bert-0"), loop.Stale, 1, fleet.Refusal{}},
 		{"the budget changed under the request: the pod is not gone", apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), "a", errors.New("modified")),
-			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/a", Until: t0.Add(eviction.LaterFirst)}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/a", Until: kubetest.Now.Add(eviction.LaterFirst)}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			objects := recall()
@@ -710,20 +711,20 @@ func spentPool(change func(*v1alpha1.CapacityPool)) []metav1.Object {
 
 func TestLedgerBoundsWhatIsNoRecall(t *testing.T) {
 	spent := func(owner string, pods int32) v1alpha1.DisruptionLedger {
-		return v1alpha1.DisruptionLedger{WindowStart: ourTime(20 * time.Second), Evictions: pods, Recalls: 50, SpanStart: ourTime(20 * time.Second),
+		return v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(20 * time.Second), Evictions: pods, Recalls: 50, SpanStart: kubetest.Ago(20 * time.Second),
 			Owners: []v1alpha1.DisruptedOwner{{Owner: owner, Pods: pods}}}
 	}
 	for name, change := range map[string]func(*v1alpha1.CapacityPool){
 		"two of three a minute": func(p *v1alpha1.CapacityPool) {
-			p.Spec.Disruptions = v1alpha1.DisruptionBudget{EvictionsPerMinute: ptr(int32(3)), ServicePercent: ptr(int32(100)), FleetPercent: ptr(int32(100))}
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{EvictionsPerMinute: kubetest.Ptr(int32(3)), ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(100))}
 			p.Status.Disruptions = spent("job train/other", 2)
 		},
 		"half of two of a job": func(p *v1alpha1.CapacityPool) {
-			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: ptr(int32(50)), FleetPercent: ptr(int32(100))}
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(50)), FleetPercent: kubetest.Ptr(int32(100))}
 			p.Status.Disruptions = spent("job train/other", 2)
 		},
 		"three quarters of two and two": func(p *v1alpha1.CapacityPool) {
-			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: ptr(int32(100)), FleetPercent: ptr(int32(75))}
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(75))}
 			p.Status.Disruptions = spent("job train/other", 2)
 		},
 	} {
@@ -753,7 +754,7 @@ func steered(s *fleet.Snapshot) planner.Plan {
 }
 
 func TestApplyScalesInAfterTheLedger(t *testing.T) {
-	w := newWorld(t, shop()...)
+	w := newWorld(t, kubetest.Shop()...)
 	w.scaleReactor(0, 3)
 	rec := w.recordWrites()
 	p := steered(w.snapshot(t))
@@ -764,7 +765,7 @@ func TestApplyScalesInAfterTheLedger(t *testing.T) {
 	if diff := cmp.Diff(want, rec.without("events")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	at := metav1.NewTime(t0)
+	at := metav1.NewTime(kubetest.Now)
 	if diff := cmp.Diff(v1alpha1.DisruptionLedger{WindowStart: at, Evictions: 1, SpanStart: at, Owners: []v1alpha1.DisruptedOwner{{Owner: "service shop/cart", Pods: 1}}},
 		w.poolObject(t, "web").Status.Disruptions, timesEqual); diff != "" {
 		t.Errorf("ledger (-want +got):\n%s", diff)
@@ -788,7 +789,7 @@ func TestApplyScalesInNothingWithoutTheLedger(t *testing.T) {
 		"another status, no charge": {conflict, false, loop.Done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, shop()...)
+			w := newWorld(t, kubetest.Shop()...)
 			sent := w.scaleReactor(0, 3)
 			tries := 0
 			w.dyn.PrependReactor("update", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -797,8 +798,8 @@ func TestApplyScalesInNothingWithoutTheLedger(t *testing.T) {
 			})
 			if c.charged {
 				w.dyn.PrependReactor("get", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {
-					p := pool("web", "Online", inWeb)
-					p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: ourTime(time.Second), Evictions: 1}
+					p := kubetest.Pool("web", "Online", kubetest.InWeb)
+					p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(time.Second), Evictions: 1}
 					u, err := encode(gvrPools, p)
 					return true, u, err
 				})
@@ -812,18 +813,18 @@ func TestApplyScalesInNothingWithoutTheLedger(t *testing.T) {
 
 // noticedFor is a loan whose pods have a time from now.
 func noticedFor(left time.Duration) *v1alpha1.Loan {
-	l := loan("l", "n1", "Noticed", 3, 0)
-	l.Status.Deadline = ptr(ourTime(-left))
+	l := kubetest.Loan("l", "n1", "Noticed", 3, 0)
+	l.Status.Deadline = kubetest.Ptr(kubetest.Ago(-left))
 	return l
 }
 
 func TestApplyNotice(t *testing.T) {
-	objects := lending(noticedFor(time.Minute), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"),
-		pod("train", "bert-0", "n1", "Job", "bert"))
+	objects := lending(noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
+		kubetest.Pod("train", "bert-0", "n1", "Job", "bert"))
 	w := newWorld(t, objects...)
 	m := planner.Move{Kind: planner.MoveAnnounce, Before: *w.snapshot(t).Loan("l"), Node: "n1"}
 	m.After = m.Before
-	m.After.Deadline = t0.Add(90*time.Second + time.Millisecond)
+	m.After.Deadline = kubetest.Now.Add(90*time.Second + time.Millisecond)
 	n := planner.Notice{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: m.After.Deadline}
 	if rs := w.do(t, planner.Plan{Moves: []planner.Move{m}, Notices: []planner.Notice{n}}); rs[0].Outcome != loop.Done || rs[1].Outcome != loop.Done {
 		t.Fatalf("results = %+v", rs)
@@ -843,10 +844,10 @@ func TestApplyNotice(t *testing.T) {
 // A deadline that moves is announced again, and does not undo an answer; the notice of another epoch does.
 func TestApplyNoticeAgain(t *testing.T) {
 	for _, again := range []bool{true, false} {
-		bert := pod("train", "bert-0", "n1", "Job", "bert")
+		bert := kubetest.Pod("train", "bert-0", "n1", "Job", "bert")
 		bert.Annotations = map[string]string{v1alpha1.AnnotationAck: "3"}
-		w := newWorld(t, lending(noticedFor(time.Minute), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), bert)...)
-		w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(time.Minute), Again: again}}})
+		w := newWorld(t, lending(noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), bert)...)
+		w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: kubetest.Now.Add(time.Minute), Again: again}}})
 		p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -854,16 +855,16 @@ func TestApplyNoticeAgain(t *testing.T) {
 		if _, kept := p.Annotations[v1alpha1.AnnotationAck]; kept != again {
 			t.Errorf("again %v: the answer is kept: %v", again, kept)
 		}
-		if d := newPodFacts(p).pod.NoticeDeadline; !d.OK || !d.Value.Equal(t0.Add(time.Minute)) {
+		if d := newPodFacts(p).pod.NoticeDeadline; !d.OK || !d.Value.Equal(kubetest.Now.Add(time.Minute)) {
 			t.Errorf("the deadline is read back as %+v", d)
 		}
 	}
 }
 
 func TestApplyNoticeTakenBack(t *testing.T) {
-	bert := pod("train", "bert-0", "n1", "Job", "bert")
+	bert := kubetest.Pod("train", "bert-0", "n1", "Job", "bert")
 	bert.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":2}`, v1alpha1.AnnotationAck: "2", "mine": "stays"}
-	w := newWorld(t, lending(loan("l", "n1", "Lent", 3, 0), nodeShare("n1", "l", "batch", "", 3, false, 0), batchJob("bert", 2), elasticJob("bert"), bert)...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 3, 0), kubetest.NodeShare("n1", "l", "batch", "", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), bert)...)
 	if rs := w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 2, TakenBack: true}}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -884,7 +885,7 @@ func TestFillerPod(t *testing.T) {
 	if rs := w.do(t, planner.Plan{Fillers: []planner.Filler{f}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
-	p, err := w.core.CoreV1().Pods(ourNamespace).Get(t.Context(), "filler-n1", metav1.GetOptions{})
+	p, err := w.core.CoreV1().Pods(kubetest.Namespace).Get(t.Context(), "filler-n1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -905,7 +906,7 @@ func TestFillerPod(t *testing.T) {
 
 func TestMarkPatch(t *testing.T) {
 	taint := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute} }
-	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}, leads: leadership{7, testLease}}
+	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}, leads: leadership{7, kubetest.Lease}}
 	for _, c := range []struct {
 		name string
 		node func(*corev1.Node)
@@ -940,7 +941,7 @@ func TestMarkPatch(t *testing.T) {
 		}, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
 			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},
 	} {
-		n := node("n1", nil)
+		n := kubetest.Node("n1", nil)
 		c.node(n)
 		if diff := cmp.Diff(c.body, string(a.markPatch(newNodeFacts(n), c.want))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
@@ -950,7 +951,7 @@ func TestMarkPatch(t *testing.T) {
 
 func TestLoanStatusKeepsABoundedHistory(t *testing.T) {
 	var s v1alpha1.LoanStatus
-	l := fleet.Loan{ID: "l"}.Begin(t0, reason.Said("ebb"))
+	l := fleet.Loan{ID: "l"}.Begin(kubetest.Now, reason.Said("ebb"))
 	for i := range 3 * v1alpha1.MaxLoanHistory {
 		l.Epoch = int64(i + 1)
 		s = loanStatus(s, &l, 7)
@@ -959,9 +960,9 @@ func TestLoanStatusKeepsABoundedHistory(t *testing.T) {
 	if len(s.History) != v1alpha1.MaxLoanHistory || s.History[len(s.History)-1].Epoch != int64(3*v1alpha1.MaxLoanHistory) {
 		t.Errorf("%d entries, the last %+v", len(s.History), s.History[len(s.History)-1])
 	}
-	l.Deadline, l.Due = t0.Add(1500*time.Millisecond), t0.Add(1500*time.Millisecond)
+	l.Deadline, l.Due = kubetest.Now.Add(1500*time.Millisecond), kubetest.Now.Add(1500*time.Millisecond)
 	s = loanStatus(s, &l, 7)
-	if !s.Deadline.Time.Equal(t0.Add(2*time.Second)) || !s.Due.Time.Equal(t0.Add(time.Second)) {
+	if !s.Deadline.Time.Equal(kubetest.Now.Add(2*time.Second)) || !s.Due.Time.Equal(kubetest.Now.Add(time.Second)) {
 		t.Errorf("deadline %v, due %v: a deadline is rounded up, a due time never moves later", s.Deadline, s.Due)
 	}
 }

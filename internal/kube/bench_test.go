@@ -6,20 +6,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // fleetOf is a fleet of services of ten pods each, spread over machines with four cells and a share each.
 func fleetOf(nodes, services int) []metav1.Object {
-	objects := []metav1.Object{pool("web", "Online", inWeb), pool("batch", "Offline", inBatch)}
+	objects := []metav1.Object{kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch)}
 	for i := range nodes {
 		name := fmt.Sprintf("n%05d", i)
-		objects = append(objects, node(name, inWeb), topology(name), nodeShare(name, "l-"+name, "web", "batch", 1, false, 0, 1))
+		objects = append(objects, kubetest.Node(name, kubetest.InWeb), kubetest.Topology(name), kubetest.NodeShare(name, "l-"+name, "web", "batch", 1, false, 0, 1))
 	}
 	for i := range services {
 		name := fmt.Sprintf("svc%04d", i)
-		objects = append(objects, deployment(name, 10), replicaSet(name, 1), replicaSet(name, 2), service(name))
+		objects = append(objects, kubetest.Deployment(name, 10), kubetest.ReplicaSet(name, 1), kubetest.ReplicaSet(name, 2), kubetest.Service(name))
 		for k := range 10 {
-			objects = append(objects, pod("shop", fmt.Sprintf("%s-%d", name, k), fmt.Sprintf("n%05d", (i*10+k)%nodes), "ReplicaSet", name+"-2"))
+			objects = append(objects, kubetest.Pod("shop", fmt.Sprintf("%s-%d", name, k), fmt.Sprintf("n%05d", (i*10+k)%nodes), "ReplicaSet", name+"-2"))
 		}
 	}
 	return objects
@@ -42,7 +44,7 @@ func BenchmarkSnapshot(b *testing.B) {
 
 // BenchmarkPodFacts is the cost of one pod event.
 func BenchmarkPodFacts(b *testing.B) {
-	p := pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
+	p := kubetest.Pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
 	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Resources: p.Spec.Containers[0].Resources})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // Times of what happened that lie in the future, and ends of waits that lie too far ahead, count as not set, and are named on their objects. All others are
@@ -20,21 +21,21 @@ func TestTimesThatLieAhead(t *testing.T) {
 		past, rest bool
 	}{
 		"1970":              {year(1970), true, true},
-		"a minute ago":      {t0.Add(-time.Minute), true, true},
-		"clocks run apart":  {t0.Add(9 * time.Minute), true, true},
-		"ahead by an hour":  {t0.Add(time.Hour), false, true},
-		"ahead by two days": {t0.Add(48 * time.Hour), false, false},
+		"a minute ago":      {kubetest.Now.Add(-time.Minute), true, true},
+		"clocks run apart":  {kubetest.Now.Add(9 * time.Minute), true, true},
+		"ahead by an hour":  {kubetest.Now.Add(time.Hour), false, true},
+		"ahead by two days": {kubetest.Now.Add(48 * time.Hour), false, false},
 		"2099":              {year(2099), false, false},
 		"9999":              {year(9999), false, false},
 	} {
 		at := metav1.NewTime(c.at)
-		s := service("cart")
+		s := kubetest.Service("cart")
 		s.Status.Takeovers = &v1alpha1.TakeoverStatus{Manager: "helm", Count: 5, LastTime: at}
 		s.Status.Recommendation = &v1alpha1.RecommendationStatus{AppliedTime: &at}
-		share := nodeShare("n1", "l", "batch", "", 2, false, 0)
+		share := kubetest.NodeShare("n1", "l", "batch", "", 2, false, 0)
 		share.Spec.Rest = &v1alpha1.ShareRest{TurnedBack: 3, Until: at}
 		share.Status.Evictions = []v1alpha1.AgentEviction{{Owner: "job", Time: at}}
-		w := newWorld(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), deployment("cart", 3), s, share)
+		w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 3), s, share)
 		got := w.snapshot(t)
 		svc, n := got.Service("shop/cart"), &got.Nodes[0]
 		if believed := !svc.Takeovers.Last.IsZero(); believed != c.past {

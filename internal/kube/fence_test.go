@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // clocks are the two clocks of a machine, each moved by hand.
@@ -46,7 +47,7 @@ func leader(t *testing.T, answer http.HandlerFunc) (f *fence, c *clocks, client 
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	c = &clocks{instant{wall: t0}}
+	c = &clocks{instant{wall: kubetest.Now}}
 	f = newFence("us")
 	f.now = c.now
 	f.stand(10 * time.Second)
@@ -70,11 +71,11 @@ func writesOf(client kubernetes.Interface) map[string]func(ctx context.Context) 
 	pods := client.CoreV1().Pods("shop")
 	return map[string]func(ctx context.Context) error{
 		"create": func(ctx context.Context) error {
-			_, err := pods.Create(ctx, pod("shop", "p", "", "", ""), createOptions())
+			_, err := pods.Create(ctx, kubetest.Pod("shop", "p", "", "", ""), createOptions())
 			return err
 		},
 		"update": func(ctx context.Context) error {
-			_, err := pods.UpdateStatus(ctx, pod("shop", "p", "", "", ""), updateOptions())
+			_, err := pods.UpdateStatus(ctx, kubetest.Pod("shop", "p", "", "", ""), updateOptions())
 			return err
 		},
 		"patch": func(ctx context.Context) error {

@@ -8,21 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // Before a plan is carried out facts are read once more. Where no watch brought anything since the snapshot they are those of the snapshot, under the
 // leadership of now; one event of any kind has them read again.
 func TestFreshFacts(t *testing.T) {
-	w := newWorld(t, node("n1", inWeb), pool("web", "Online", inWeb))
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb))
 	w.settled(t)
 	s := w.snapshot(t)
-	w.clock.now = t0.Add(time.Second)
-	w.lead(leadership{9, testLease})
+	w.clock.Time = kubetest.Now.Add(time.Second)
+	w.lead(leadership{9, kubetest.Lease})
 	same, err := w.observer.fresh()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if &same.Nodes[0] != &s.Nodes[0] || same.LeaderEpoch != 9 || !same.At.Equal(w.clock.now) {
+	if &same.Nodes[0] != &s.Nodes[0] || same.LeaderEpoch != 9 || !same.At.Equal(w.clock.Time) {
 		t.Errorf("nothing changed: the same nodes %v, leader epoch %d at %s", &same.Nodes[0] == &s.Nodes[0], same.LeaderEpoch, same.At)
 	}
 	n, err := w.core.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})

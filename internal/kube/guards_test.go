@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -51,11 +52,11 @@ func conflictOn(resource string) error {
 // announced is a machine whose loan was noticed, and a move that announces another deadline.
 func announced(t *testing.T, more ...metav1.Object) (*world, planner.Move) {
 	t.Helper()
-	objects := append(shop(), pool("batch", "Offline", inBatch), noticedFor(time.Minute), nodeShare("n1", "l", "batch", "web", 3, false, 0))
+	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0))
 	w := newWorld(t, append(objects, more...)...)
 	m := planner.Move{Kind: planner.MoveAnnounce, Before: *w.snapshot(t).Loan("l"), Node: "n1"}
 	m.After = m.Before
-	m.After.Deadline = t0.Add(90 * time.Second)
+	m.After.Deadline = kubetest.Now.Add(90 * time.Second)
 	return w, m
 }
 
@@ -89,7 +90,7 @@ func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
 		}
 	}
 	// The second parcel of a machine starts from the first one's write: that is no change of another client.
-	w := newWorld(t, lending(nodeShare("n1", "l-old", "batch", "", 1, true, 9))...)
+	w := newWorld(t, lending(kubetest.NodeShare("n1", "l-old", "batch", "", 1, true, 9))...)
 	if rs := w.do(t, planner.Plan{Moves: []planner.Move{beginOn("l-a", 0), beginOn("l-b", 1)}}); rs[0].Outcome != loop.Done || rs[1].Outcome != loop.Done {
 		t.Errorf("%+v", rs)
 	}
@@ -97,12 +98,12 @@ func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
 
 // forgetting is guarded alike: the entry of an ended loan leaves the share that was judged.
 func TestForgetLeavesAShareThatChanged(t *testing.T) {
-	ended := loan("l", "n1", "Returned", 3, 0)
-	w := newWorld(t, append(shop(), pool("batch", "Offline", inBatch), ended, nodeShare("n1", "l", "web", "", 3, true, 0))...)
+	ended := kubetest.Loan("l", "n1", "Returned", 3, 0)
+	w := newWorld(t, append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), ended, kubetest.NodeShare("n1", "l", "web", "", 3, true, 0))...)
 	l := *w.snapshot(t).Loan("l")
 	r := w.meanwhile(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: l, After: l, Node: "n1"}}}, func() {
 		s := w.share(t, "n1")
-		s.Spec.Rest = &v1alpha1.ShareRest{TurnedBack: 1, Until: ourTime(-time.Hour)}
+		s.Spec.Rest = &v1alpha1.ShareRest{TurnedBack: 1, Until: kubetest.Ago(-time.Hour)}
 		w.setShare(t, s)
 	})[0]
 	if r.Outcome != loop.Stale || len(w.share(t, "n1").Spec.Parcels) != 1 || w.share(t, "n1").Spec.Rest == nil {
@@ -116,16 +117,16 @@ func TestEvictionsFollowTheirDrain(t *testing.T) {
 		refused, acked bool
 		want           loop.Outcome
 	}{{false, false, loop.Done}, {true, false, loop.Stale}, {true, true, loop.Done}} {
-		p := pod("train", "bert-0", "n1", "Job", "bert")
+		p := kubetest.Pod("train", "bert-0", "n1", "Job", "bert")
 		if c.acked {
 			p.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T11:59:00Z"}`, v1alpha1.AnnotationAck: "3"}
 		}
-		w := newWorld(t, lending(noticedFor(-time.Second), nodeShare("n1", "l", "batch", "web", 3, false, 0), batchJob("bert", 1), elasticJob("bert"), p)...)
+		w := newWorld(t, lending(noticedFor(-time.Second), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 1), kubetest.ElasticJob("bert"), p)...)
 		if c.refused {
 			w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("loans") })
 		}
 		before := *w.snapshot(t).Loan("l")
-		after, err := before.Drain(t0, false)
+		after, err := before.Drain(kubetest.Now, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +159,7 @@ func TestUndoOfABeginNamesWhatItMade(t *testing.T) {
 // A repair asks for the loan first: where that changed, the share stays as it is.
 func TestRepairAsksForTheLoanFirst(t *testing.T) {
 	for refused, want := range map[bool][]string{false: {"update loans/status l", "update nodeshares n1"}, true: {"update loans/status l"}} {
-		w := newWorld(t, lending(loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+		w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
 		if refused {
 			w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("loans") })
 		}
@@ -176,10 +177,10 @@ func TestRepairAsksForTheLoanFirst(t *testing.T) {
 // opened is a machine of which all is lent, and the mark that lets offline pods land there.
 func opened(t *testing.T, change func(*corev1.Node)) (*world, planner.Mark) {
 	t.Helper()
-	n := node("n1", inWeb)
+	n := kubetest.Node("n1", kubetest.InWeb)
 	n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 	change(n)
-	w := newWorld(t, n, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, true, 0))
+	w := newWorld(t, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0))
 	return w, planner.Mark{Node: "n1", ID: fleet.NodeID(n.UID), Want: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}}
 }
 
@@ -202,7 +203,7 @@ func TestTheLockIsAskedBeforeAMachineIsOpened(t *testing.T) {
 			if c.version == "" {
 				return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "nodeshares"}, "n1")
 			}
-			s := nodeShare("n1", "l", "batch", "", 2, true, 0)
+			s := kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0)
 			s.ResourceVersion = c.version
 			u, err := encode(gvrShares, s)
 			return true, u, err
@@ -235,7 +236,7 @@ func TestAMarkStopsAtANewerLeader(t *testing.T) {
 			return patches == 1, nil, conflictOn("nodes")
 		})
 		w.core.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			n := node("n1", inWeb)
+			n := kubetest.Node("n1", kubetest.InWeb)
 			now(n)
 			return true, n, nil
 		})
@@ -243,12 +244,6 @@ func TestAMarkStopsAtANewerLeader(t *testing.T) {
 			t.Errorf("%+v after %d patches", rs[0], patches)
 		}
 	}
-}
-
-// agentOf is the Lease of n1's agent, renewed at a time on the agent's clock.
-func agentOf(renewed time.Time, seconds int32) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, "springtide-agent-n1"),
-		Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NewMicroTime(renewed)), LeaseDurationSeconds: &seconds}}
 }
 
 // An agent lives for the duration of its Lease after a renewal was seen, whatever its clock says; without one that was ever renewed there is none.
@@ -259,16 +254,16 @@ func TestAnAgentLivesByRenewals(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"just seen":                 {agentOf(now, 10), 9 * time.Second, true},
-		"says 68 years":             {agentOf(now, math.MaxInt32), 4 * time.Minute, true},
-		"said 68 years":             {agentOf(now, math.MaxInt32), 6 * time.Minute, false},
-		"says less than nothing":    {agentOf(now, math.MinInt32), time.Second, false},
-		"not seen for longer":       {agentOf(now, 10), 12 * time.Second, false},
-		"its clock is behind":       {agentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
-		"its clock is ahead":        {agentOf(now.Add(time.Hour), 10), 12 * time.Second, false},
+		"just seen":                 {kubetest.AgentOf(now, 10), 9 * time.Second, true},
+		"says 68 years":             {kubetest.AgentOf(now, math.MaxInt32), 4 * time.Minute, true},
+		"said 68 years":             {kubetest.AgentOf(now, math.MaxInt32), 6 * time.Minute, false},
+		"says less than nothing":    {kubetest.AgentOf(now, math.MinInt32), time.Second, false},
+		"not seen for longer":       {kubetest.AgentOf(now, 10), 12 * time.Second, false},
+		"its clock is behind":       {kubetest.AgentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
+		"its clock is ahead":        {kubetest.AgentOf(now.Add(time.Hour), 10), 12 * time.Second, false},
 		"never renewed":             {&coordinationv1.Lease{}, 0, false},
-		"the default, within":       {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NewMicroTime(now))}}, 39 * time.Second, true},
-		"the default, and too late": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NewMicroTime(now))}}, 42 * time.Second, false},
+		"the default, within":       {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NewMicroTime(now))}}, 39 * time.Second, true},
+		"the default, and too late": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NewMicroTime(now))}}, 42 * time.Second, false},
 	} {
 		if got := newAgents().see(c.lease).alive(time.Now().Add(c.after)); got != c.want {
 			t.Errorf("%s: alive %v", name, got)
@@ -279,12 +274,12 @@ func TestAnAgentLivesByRenewals(t *testing.T) {
 // A list that is read again brings the Lease of a dead agent again: that is no sign of life.
 func TestAListIsNoSignOfLife(t *testing.T) {
 	agents, renewed := newAgents(), time.Now()
-	first := agents.see(agentOf(renewed, 10))
+	first := agents.see(kubetest.AgentOf(renewed, 10))
 	time.Sleep(time.Millisecond)
-	if again := agents.see(agentOf(renewed, 10)); !again.seen.Equal(first.seen) {
+	if again := agents.see(kubetest.AgentOf(renewed, 10)); !again.seen.Equal(first.seen) {
 		t.Errorf("seen at %v, and the same renewal again at %v", first.seen, again.seen)
 	}
-	if next := agents.see(agentOf(renewed.Add(time.Second), 10)); !next.seen.After(first.seen) {
+	if next := agents.see(kubetest.AgentOf(renewed.Add(time.Second), 10)); !next.seen.After(first.seen) {
 		t.Error("a renewal is no sign of life")
 	}
 	agents.forget(first)
@@ -295,7 +290,7 @@ func TestAListIsNoSignOfLife(t *testing.T) {
 
 // A machine whose agent fell silent has no live agent, so that no socket of it is lent.
 func TestASilentAgentIsNotAlive(t *testing.T) {
-	w := newWorld(t, node("n1", inWeb), pool("web", "Online", inWeb), agentOf(time.Now(), 1))
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.AgentOf(time.Now(), 1))
 	if !w.snapshot(t).Nodes[0].AgentAlive {
 		t.Fatal("an agent whose Lease was just seen is not alive")
 	}

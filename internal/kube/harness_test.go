@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	fakedynamic "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
@@ -24,35 +22,16 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
-
-const ourNamespace = "springtide-system"
-
-// t0 is the present of the tests; the API server of the tests stamps an hour ahead of it, as a wall clock next to a
-// virtual one.
-var t0 = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-
-const skew = time.Hour
-
-// testLease is the UID of the Lease that the tests lead by.
-const testLease = types.UID("lease-uid")
 
 // gvrKruise is a kind of DaemonSets that is none of Kubernetes' own.
 var gvrKruise = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "daemonsets"}
 
-// virtualClock stands at t0, an hour behind the stamps of the API server.
-type virtualClock struct{ now time.Time }
-
-func (c *virtualClock) Now() time.Time                              { return c.now }
-func (c *virtualClock) At(stamp time.Time) time.Time                { return stamp.Add(-skew) }
-func (c *virtualClock) Park(context.Context, time.Time, bool) error { return nil }
-func apiStamp(ago time.Duration) metav1.Time                        { return metav1.NewTime(t0.Add(skew - ago)) }
-func ourTime(ago time.Duration) metav1.Time                         { return metav1.NewTime(t0.Add(-ago)) }
-
 // world is a cluster on fake clients.
 type world struct {
 	*Cluster
-	clock *virtualClock
+	clock *kubetest.Clock
 	core  *fake.Clientset
 	dyn   *fakedynamic.FakeDynamicClient
 	// version is the resourceVersion given out last.
@@ -76,7 +55,7 @@ func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
 func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIResource, objects ...metav1.Object) *world {
 	t.Helper()
 	core, ours := sortOut(t, objects)
-	w := &world{clock: &virtualClock{t0}, core: fake.NewClientset(core...)}
+	w := &world{clock: &kubetest.Clock{Time: kubetest.Now}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
 	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList",
 		gvrCronHPAs: "CronHorizontalPodAutoscalerList",
@@ -111,13 +90,13 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	w.core.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if _, ok := serves[a.GetResource().GroupVersion().String()]; ok {
 			o := a.(clienttesting.CreateAction).GetObject().(metav1.Object)
-			o.SetUID(uidOf(a.GetResource().Resource, o.GetName()))
+			o.SetUID(kubetest.UID(a.GetResource().Resource, o.GetName()))
 		}
 		return false, nil, nil
 	})
 	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
 	w.dyn.PrependReactor("*", "*", w.serve)
-	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = ourNamespace, "test", w.clock, slog.New(slog.DiscardHandler), 50*time.Millisecond
+	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = kubetest.Namespace, "test", w.clock, slog.New(slog.DiscardHandler), 50*time.Millisecond
 	o, err := o.withDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +108,7 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.lead(leadership{7, testLease})
+	w.lead(leadership{7, kubetest.Lease})
 	return w
 }
 
@@ -141,7 +120,7 @@ func (w *world) serve(a clienttesting.Action) (bool, runtime.Object, error) {
 	if x, ok := a.(clienttesting.CreateAction); ok && (a.GetVerb() == "create" || a.GetVerb() == "update") {
 		u := x.GetObject().(*unstructured.Unstructured)
 		if u.GetUID() == "" {
-			u.SetUID(uidOf(u.GetKind(), u.GetName()))
+			u.SetUID(kubetest.UID(u.GetKind(), u.GetName()))
 		}
 		u.SetResourceVersion(fmt.Sprint(w.version.Add(1)))
 	}
@@ -196,23 +175,4 @@ func (w *world) snapshot(t testing.TB) *fleet.Snapshot {
 		t.Fatal(err)
 	}
 	return s
-}
-
-// objectMeta is the metadata of an object that was made an hour ago, with a UID made of its kind and name.
-func objectMeta(kind, namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uidOf(kind, name), ResourceVersion: "100", CreationTimestamp: apiStamp(time.Hour)}
-}
-
-func uidOf(kind, name string) types.UID { return types.UID(fmt.Sprintf("%s-%s-uid", kind, name)) }
-
-func ownedBy(kind, name string) []metav1.OwnerReference {
-	yes := true
-	version := map[string]string{"DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "Node": "v1"}[kind]
-	return []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: uidOf(kind, name), Controller: &yes}}
-}
-
-func ptr[T any](v T) *T { return &v }
-
-func ready(at metav1.Time) corev1.PodCondition {
-	return corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 func TestImageSet(t *testing.T) {
@@ -40,15 +41,15 @@ func TestImageSet(t *testing.T) {
 
 // The list of the moment counts in which the pod is bound; a pod that was bound before is not judged.
 func TestImagesAreJudgedWhenAPodIsBound(t *testing.T) {
-	n := node("n1", inWeb)
+	n := kubetest.Node("n1", kubetest.InWeb)
 	n.Status.Images = []corev1.ContainerImage{{Names: []string{"reg.example/cart:2"}}}
-	objects := append(shop()[1:], n)
+	objects := append(kubetest.Shop()[1:], n)
 	for _, o := range objects {
 		if p, ok := o.(*corev1.Pod); ok {
 			p.Spec.Containers[0].Image = "reg.example/cart:2"
 		}
 	}
-	pulled := pod("shop", "cart-d", "", "ReplicaSet", "cart-2")
+	pulled := kubetest.Pod("shop", "cart-d", "", "ReplicaSet", "cart-2")
 	pulled.Spec.Containers[0].Image = "reg.example/cart:3"
 	w := newWorld(t, append(objects, pulled)...)
 	for _, name := range []string{"cart-c", "cart-d"} {

@@ -18,32 +18,33 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ourNamespace, Name: leaseName},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &transitions, LeaseDurationSeconds: ptr(int32(15)),
-			AcquireTime: ptr(metav1.NowMicro()), RenewTime: ptr(metav1.NowMicro())}}
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.Namespace, Name: leaseName},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &transitions, LeaseDurationSeconds: kubetest.Ptr(int32(15)),
+			AcquireTime: kubetest.Ptr(metav1.NowMicro()), RenewTime: kubetest.Ptr(metav1.NowMicro())}}
 }
 
 func TestNextEpoch(t *testing.T) {
 	loanAt := func(epoch int64) *v1alpha1.Loan {
-		l := loan("l", "n1", "Lent", 2, 0)
+		l := kubetest.Loan("l", "n1", "Lent", 2, 0)
 		l.Status.LeaderEpoch = epoch
 		return l
 	}
 	shareAt := func(epoch int64) *v1alpha1.NodeShare {
-		s := nodeShare("n1", "l", "batch", "", 2, false, 0)
+		s := kubetest.NodeShare("n1", "l", "batch", "", 2, false, 0)
 		s.Spec.LeaderEpoch = epoch
 		return s
 	}
 	poolAt := func(epoch int64) *v1alpha1.CapacityPool {
-		p := pool("web", "Online", inWeb)
+		p := kubetest.Pool("web", "Online", kubetest.InWeb)
 		p.Status.LeaderEpoch = epoch
 		return p
 	}
 	serviceAt := func(epoch int64) *v1alpha1.ElasticService {
-		s := service("cart")
+		s := kubetest.Service("cart")
 		s.Status.LeaderEpoch = epoch
 		return s
 	}
@@ -109,12 +110,12 @@ func TestLeadHandsOver(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if s.LeaderEpoch != epoch || !s.WatchedSince.Equal(t0) {
+		if s.LeaderEpoch != epoch || !s.WatchedSince.Equal(kubetest.Now) {
 			t.Errorf("snapshot of epoch %d, watched since %v", s.LeaderEpoch, s.WatchedSince)
 		}
 		cancel()
 		<-work.Done()
-		l, err := w.core.CoordinationV1().Leases(ourNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
 		if err != nil || *l.Spec.HolderIdentity != "test" {
 			t.Errorf("the lease must be ours until the work is done: %v, %v", l, err)
 		}
@@ -123,7 +124,7 @@ func TestLeadHandsOver(t *testing.T) {
 	if err != nil || seen != 1 {
 		t.Fatalf("epoch %d, err %v", seen, err)
 	}
-	l, err := w.core.CoordinationV1().Leases(ourNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
 	if err != nil || *l.Spec.HolderIdentity != "" {
 		t.Errorf("the lease was not given up: %+v, %v", l.Spec, err)
 	}
@@ -258,11 +259,11 @@ func TestAnOldLeaseIsNoNews(t *testing.T) {
 // A Lease that says by hand that it holds for 68 years, or that cannot be counted on, keeps no process from leading.
 func TestALeaseIsBounded(t *testing.T) {
 	for name, change := range map[string]func(*coordinationv1.Lease){
-		"68 years":           func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = ptr(int32(math.MaxInt32)) },
-		"2^31-1 transitions": func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr(int32(math.MaxInt32)) },
-		"-1 transitions":     func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr(int32(-1)) },
+		"68 years":           func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = kubetest.Ptr(int32(math.MaxInt32)) },
+		"2^31-1 transitions": func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = kubetest.Ptr(int32(math.MaxInt32)) },
+		"-1 transitions":     func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = kubetest.Ptr(int32(-1)) },
 		"renewed in 2099 and for ever": func(l *coordinationv1.Lease) {
-			l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = ptr(metav1.NewMicroTime(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))), ptr(int32(math.MaxInt32))
+			l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = kubetest.Ptr(metav1.NewMicroTime(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))), kubetest.Ptr(int32(math.MaxInt32))
 		},
 	} {
 		l := leaderLease("gone", 3)
@@ -283,7 +284,7 @@ func TestALeaseIsBounded(t *testing.T) {
 // nextEpochUnheld is the epoch that a leader would take, though the Lease names another holder.
 func (w *world) nextEpochUnheld(t *testing.T) (int64, error) {
 	t.Helper()
-	l, err := w.core.CoordinationV1().Leases(ourNamespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
 	if err != nil {
 		return 0, err
 	}

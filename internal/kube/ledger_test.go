@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -44,8 +45,8 @@ func fewerBerts(charges []planner.Charge) planner.JobScale {
 
 // shopAndTrain is the shop with a job of two pods on its machine; change is made to the machine's pool.
 func shopAndTrain(change func(*v1alpha1.CapacityPool)) []metav1.Object {
-	objects := append(shop(), pool("batch", "Offline", inBatch), batchJob("bert", 2), elasticJob("bert"),
-		pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "bert-1", "n1", "Job", "bert"))
+	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
+		kubetest.Pod("train", "bert-0", "n1", "Job", "bert"), kubetest.Pod("train", "bert-1", "n1", "Job", "bert"))
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1alpha1.CapacityPool:
@@ -60,12 +61,12 @@ func shopAndTrain(change func(*v1alpha1.CapacityPool)) []metav1.Object {
 }
 
 func wideBudget(p *v1alpha1.CapacityPool) {
-	p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: ptr(int32(100)), FleetPercent: ptr(int32(100))}
+	p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(100))}
 }
 
 // An action that takes pods for others is written into the ledger before the act, and waits while the ledger is spent.
 func TestTheLedgerStandsBeforeEachAct(t *testing.T) {
-	at := metav1.NewTime(t0)
+	at := metav1.NewTime(kubetest.Now)
 	for name, c := range charged(false) {
 		w := newWorld(t, shopAndTrain(wideBudget)...)
 		w.scaleReactor(0, 3)
@@ -92,8 +93,8 @@ func TestTheLedgerStandsBeforeEachAct(t *testing.T) {
 // spentWeb is a minute of which all is spent.
 func spentWeb(p *v1alpha1.CapacityPool) {
 	wideBudget(p)
-	p.Spec.Disruptions.EvictionsPerMinute = ptr(int32(2))
-	p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: ourTime(20 * time.Second), Evictions: 2, Recalls: 5, SpanStart: ourTime(20 * time.Second)}
+	p.Spec.Disruptions.EvictionsPerMinute = kubetest.Ptr(int32(2))
+	p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(20 * time.Second), Evictions: 2, Recalls: 5, SpanStart: kubetest.Ago(20 * time.Second)}
 }
 
 // Pods that are due to others are counted next to it, and waits for nothing.

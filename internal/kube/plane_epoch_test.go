@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -93,13 +94,13 @@ func (p *plane) stampTarget(t *testing.T, id, text string) {
 func TestPlaneBeyondBelief(t *testing.T) {
 	p := newPlane(t)
 	id := "beyond-" + rand.String(5)
-	s := service(id)
+	s := kubetest.Service(id)
 	s.Namespace = "default"
 	p.create(t, gvrServices, s)
 	p.machineOf(t, id, "web")
-	l := loan("l-"+id, "n-"+id, "", 2, 0)
+	l := kubetest.Loan("l-"+id, "n-"+id, "", 2, 0)
 	p.create(t, gvrLoans, l)
-	share := nodeShare("n-"+id, l.Name, "web-"+id, "batch-"+id, 1, false, 1)
+	share := kubetest.NodeShare("n-"+id, l.Name, "web-"+id, "batch-"+id, 1, false, 1)
 	share.Spec.LeaderEpoch = 0
 	p.create(t, gvrShares, share)
 	set := func(gvr schema.GroupVersionResource, namespace, name, part string, epoch int64) error {
@@ -230,7 +231,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	stop()
 
 	// A new installation: the Lease is gone, the targets stay.
-	if err := p.core.CoordinationV1().Leases(ourNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
+	if err := p.core.CoordinationV1().Leases(kubetest.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.stampTarget(t, id, stampText(900_000, lease, made.UID))
@@ -289,7 +290,7 @@ func TestPlaneTwoInstallations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(list.Items) > 0 && strings.Contains(list.Items[0].Message, ourNamespace)
+		return len(list.Items) > 0 && strings.Contains(list.Items[0].Message, kubetest.Namespace)
 	})
 	if r := p.scale(t, svc); r.Outcome != loop.Done {
 		t.Errorf("the first one: %+v", r)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -69,13 +70,13 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 	for i := range many {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("offline-%s-%02d", id, i), Labels: map[string]string{"run": id}},
 			Spec: corev1.PodSpec{NodeName: m.Name, Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
-		pod.Spec.Tolerations = template("1").Spec.Tolerations
+		pod.Spec.Tolerations = kubetest.Template("1").Spec.Tolerations
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "springtide.dev/holder", Operator: corev1.TolerationOpExists})
 		pod, err := p.core.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready(metav1.Now())}}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now())}}
 		if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +162,7 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready(metav1.Now())}}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now())}}
 		if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -20,14 +21,14 @@ import (
 // machineOf makes two pools, and a machine at home in one of them.
 func (p *plane) machineOf(t *testing.T, id, home string) fleet.Node {
 	t.Helper()
-	n := node("n-"+id, map[string]string{"pool": home + "-" + id})
+	n := kubetest.Node("n-"+id, map[string]string{"pool": home + "-" + id})
 	n.ObjectMeta = metav1.ObjectMeta{Name: n.Name, Labels: n.Labels, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}
 	n.Status.Capacity = n.Status.Allocatable
 	if _, err := p.core.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.create(t, gvrPools, pool("web-"+id, "Online", map[string]string{"pool": "web-" + id}))
-	p.create(t, gvrPools, pool("batch-"+id, "Offline", map[string]string{"pool": "batch-" + id}))
+	p.create(t, gvrPools, kubetest.Pool("web-"+id, "Online", map[string]string{"pool": "web-" + id}))
+	p.create(t, gvrPools, kubetest.Pool("batch-"+id, "Offline", map[string]string{"pool": "batch-" + id}))
 	var machine fleet.Node
 	until(t, "the machine", func() bool {
 		for _, x := range p.snapshot(t).Nodes {

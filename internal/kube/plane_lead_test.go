@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // oldLeader names the Deployment that the process of TestOldLeaderProcess writes to.
@@ -38,18 +39,18 @@ func TestPlaneWokenLeader(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id}}
 	d.Spec.Replicas = new(int32)
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}}
-	d.Spec.Template = template("1")
+	d.Spec.Template = kubetest.Template("1")
 	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 	d.Spec.Template.Spec.Containers[0].Image = "none"
 	if _, err := p.core.AppsV1().Deployments("default").Create(ctx, d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := service(id)
+	s := kubetest.Service(id)
 	s.Namespace = "default"
 	p.create(t, gvrServices, s)
 	p.machineOf(t, id, "web")
 	// A loan that was just created has no status yet.
-	begun, moves, rests := loan("begun-"+id, "n-"+id, "", 2, 0), loan("moves-"+id, "n-"+id, "", 2, 1), loan("rests-"+id, "n-"+id, "", 2, 2)
+	begun, moves, rests := kubetest.Loan("begun-"+id, "n-"+id, "", 2, 0), kubetest.Loan("moves-"+id, "n-"+id, "", 2, 1), kubetest.Loan("rests-"+id, "n-"+id, "", 2, 2)
 	for l, phases := range map[*v1alpha1.Loan][]string{begun: nil, moves: {"Emptying"}, rests: {"Emptying", "Lent"}} {
 		p.create(t, gvrLoans, l)
 		for i, phase := range phases {
@@ -67,7 +68,7 @@ func TestPlaneWokenLeader(t *testing.T) {
 			}
 		}
 	}
-	share := nodeShare("n-"+id, moves.Name, "web-"+id, "batch-"+id, 1, false, 1)
+	share := kubetest.NodeShare("n-"+id, moves.Name, "web-"+id, "batch-"+id, 1, false, 1)
 	share.Spec.LeaderEpoch = 0
 	p.create(t, gvrShares, share)
 	annotations := func() map[string]string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -43,7 +44,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := elasticJob(id)
+	e := kubetest.ElasticJob(id)
 	e.Namespace = id
 	e.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 3, Max: 8, WorkloadRef: v1alpha1.TargetRef{APIVersion: "batch/v1", Kind: "Job", Name: id}}}
 	p.create(t, gvrJobs, e)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // TestPlaneRefusedPods: a ResourceQuota refuses the pods of a StatefulSet and of a Job, which their controllers say in events alone. Both are named, and both are over
@@ -42,13 +43,13 @@ func TestPlaneRefusedPods(t *testing.T) {
 	changeField(t, u, []string{"spec", "template", "spec", "priorityClassName"}, id)
 	ad, _ := adapter.For("batch/v1", "Job")
 	p.elastic(t, p.submit(t, ad, u), id, "", 0, 8)
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: appsv1.StatefulSetSpec{Replicas: ptr(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}},
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: appsv1.StatefulSetSpec{Replicas: kubetest.Ptr(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": id}}, Spec: corev1.PodSpec{NodeSelector: elsewhere, PriorityClassName: id,
 			Containers: []corev1.Container{{Name: "main", Image: "registry.example/main"}}}}}}
 	if _, err := p.core.AppsV1().StatefulSets("default").Create(ctx, set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	es := service(id)
+	es := kubetest.Service(id)
 	es.Name, es.Namespace, es.Spec.TargetRef.Kind, es.Spec.TargetRef.Name = id, "default", kindStatefulSet, id
 	p.create(t, gvrServices, es)
 

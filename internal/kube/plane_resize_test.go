@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -69,7 +70,7 @@ func TestPlaneResize(t *testing.T) {
 	p.tolerate(t, func() error {
 		_, err := p.core.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "springtide-templates"},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-templates"},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: ourNamespace}}}, metav1.CreateOptions{})
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: kubetest.Namespace}}}, metav1.CreateOptions{})
 		return err
 	})
 	until(t, "the change with the right", func() bool {

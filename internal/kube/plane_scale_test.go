@@ -27,6 +27,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -38,7 +39,7 @@ import (
 func (p *plane) app(t *testing.T, id string, replicas int32, actuation string) fleet.ServiceID {
 	t.Helper()
 	ctx := t.Context()
-	n := node("m-"+id, nil)
+	n := kubetest.Node("m-"+id, nil)
 	n.ObjectMeta = metav1.ObjectMeta{Name: n.Name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}
 	n.Status.Capacity = n.Status.Allocatable
 	if _, err := p.core.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{}); err != nil {
@@ -47,13 +48,13 @@ func (p *plane) app(t *testing.T, id string, replicas int32, actuation string) f
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id}}
 	d.Spec.Replicas = &replicas
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}}
-	d.Spec.Template = template("1")
+	d.Spec.Template = kubetest.Template("1")
 	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 	d.Spec.Template.Spec.Containers[0].Image = "none"
 	if _, err := p.core.AppsV1().Deployments("default").Create(ctx, d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := service(id)
+	s := kubetest.Service(id)
 	s.Namespace, s.Spec.Actuation = "default", actuation
 	p.create(t, gvrServices, s)
 	svc := fleet.ServiceID("default/" + id)
@@ -79,8 +80,8 @@ func (p *plane) run(t *testing.T, pod *fleet.Pod) {
 	if pod.Ready {
 		return
 	}
-	body := mergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning, StartTime: ptr(metav1.Now()),
-		Conditions: []corev1.PodCondition{ready(metav1.Now()), {Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
+	body := mergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning, StartTime: kubetest.Ptr(metav1.Now()),
+		Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now()), {Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
 	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestPlaneFloorContested(t *testing.T) {
 	lead(t, p)
 	id := "gitfloor-" + rand.String(5)
 	svc := p.app(t, id, 2, "HPAFloor")
-	h := autoscaler(id, id)
+	h := kubetest.Autoscaler(id, id)
 	h.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
 	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -235,7 +236,7 @@ func TestPlaneFloorContested(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond) // stamps of the API server are whole seconds
 		body := fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q},"spec":{"minReplicas":%d}}`, id, 3+round)
 		if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Patch(t.Context(), id, types.ApplyPatchType, []byte(body),
-			metav1.PatchOptions{FieldManager: "argocd-controller", Force: ptr(true)}); err != nil {
+			metav1.PatchOptions{FieldManager: "argocd-controller", Force: kubetest.Ptr(true)}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(1100 * time.Millisecond)
@@ -294,7 +295,7 @@ func TestPlaneFloor(t *testing.T) {
 	lead(t, p)
 	id := "hpa-" + rand.String(5)
 	svc := p.app(t, id, 2, "HPAFloor")
-	h := autoscaler(id, id)
+	h := kubetest.Autoscaler(id, id)
 	h.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
 	if _, err := p.core.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), h, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -336,7 +337,7 @@ func TestPlaneJobAndFiller(t *testing.T) {
 	lead(t, p)
 	id := "job-" + rand.String(5)
 	p.app(t, id, 1, "Scale")
-	j := batchJob(id, 2)
+	j := kubetest.BatchJob(id, 2)
 	j.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: id}
 	j.Status.Active = 0
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -344,7 +345,7 @@ func TestPlaneJobAndFiller(t *testing.T) {
 	if _, err := p.core.BatchV1().Jobs("default").Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	e := elasticJob(id)
+	e := kubetest.ElasticJob(id)
 	e.Namespace = "default"
 	p.create(t, gvrJobs, e)
 	job := fleet.JobID("default/" + id)
@@ -394,7 +395,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	}()
 	e1 := <-epochs
 	id := rand.String(5)
-	first.create(t, gvrPools, pool("p-"+id, "Online", map[string]string{"pool": id}))
+	first.create(t, gvrPools, kubetest.Pool("p-"+id, "Online", map[string]string{"pool": id}))
 	write := func(p *plane, epoch int64) error {
 		u, err := p.dyn.Resource(gvrPools).Get(t.Context(), "p-"+id, metav1.GetOptions{})
 		if err != nil {
@@ -455,18 +456,18 @@ func TestPlaneReport(t *testing.T) {
 	lead(t, p)
 	id := "rep-" + rand.String(5)
 	svc := p.app(t, id, 2, "Scale")
-	p.create(t, gvrPools, pool("p-"+id, "Online", map[string]string{"none": id}))
+	p.create(t, gvrPools, kubetest.Pool("p-"+id, "Online", map[string]string{"none": id}))
 	q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "q-" + id}}
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"none": id}}
 	p.create(t, gvrQuotas, q)
-	j := elasticJob(id)
+	j := kubetest.ElasticJob(id)
 	j.Namespace = "default"
 	p.create(t, gvrJobs, j)
 	f := &v1alpha1.FestivalPlan{ObjectMeta: metav1.ObjectMeta{Name: "f-" + id}}
 	f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.Now(), End: metav1.NewTime(time.Now().Add(time.Hour)),
-		Lifts: []v1alpha1.FestivalLift{{Namespace: "default", Service: id, FloorReplicas: ptr(int32(3))}}}
+		Lifts: []v1alpha1.FestivalLift{{Namespace: "default", Service: id, FloorReplicas: kubetest.Ptr(int32(3))}}}
 	p.create(t, gvrFestivals, f)
-	p.create(t, gvrLoans, loan("l-"+id, "n-"+id, "", 0, 0))
+	p.create(t, gvrLoans, kubetest.Loan("l-"+id, "n-"+id, "", 0, 0))
 	until(t, "the objects", func() bool {
 		s := p.snapshot(t)
 		return s.Service(svc) != nil && s.Pool(fleet.PoolID("p-"+id)) != nil && s.Job(fleet.JobID("default/"+id)) != nil && s.Loan(fleet.LoanID("l-"+id)) != nil && len(s.Festivals) > 0 && len(s.Tenants) > 0

@@ -24,6 +24,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -212,7 +213,7 @@ func TestPlaneHostList(t *testing.T) {
 	}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "springtide-host-lists", Namespace: id},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-host-lists"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: ourNamespace}}}
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: kubetest.Namespace}}}
 	if _, err := p.core.RbacV1().RoleBindings(id).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestPlaneHostList(t *testing.T) {
 	})
 	// A member comes: its status is the lab's to write, as a kubelet would.
 	worker := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id, Name: id + "-worker-0", Labels: map[string]string{"training.kubeflow.org/job-role": "worker"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: id, UID: p.uidOf(t, ad, id), Controller: ptr(true)}}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: id, UID: p.uidOf(t, ad, id), Controller: kubetest.Ptr(true)}}},
 		Spec: corev1.PodSpec{Hostname: id + "-worker-0", Subdomain: id, Containers: []corev1.Container{{Name: "worker", Image: "none"}}}}
 	if worker, err = p.core.CoreV1().Pods(id).Create(t.Context(), worker, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -92,7 +93,7 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 				return o.api.Status.PodGroup == "bert-gang"
 			})
 			g := w.podGroup()
-			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: uidOf("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != gangTemplate {
+			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != gangTemplate {
 				t.Errorf("the PodGroup is not the job's: %+v, %+v", g.OwnerReferences, g.Spec.WorkloadRef)
 			}
 		})
@@ -124,7 +125,7 @@ func TestTheGroupFollowsTheMinimum(t *testing.T) {
 	if err := w.core.Tracker().Delete(gvrPodGroups, "train", "bert-gang"); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.now = w.clock.now.Add(w.o.StatusEvery)
+	w.clock.Time = w.clock.Time.Add(w.o.StatusEvery)
 	w.report(t, &planner.Plan{})
 	if _, groups := w.groups(t); groups["bert-gang"] != 1 {
 		t.Errorf("a PodGroup that was deleted: %v", groups)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // Which pods run on idle room alone follows the agent's own rule. Which cells a pod names is no fact: its tenant may write the annotation.
@@ -23,7 +24,7 @@ func TestTermsOfPods(t *testing.T) {
 		{"a BestEffort pod that shares", "shared", corev1.PodQOSBestEffort, false},
 		{"a class that is none", "mine", corev1.PodQOSBurstable, false},
 	} {
-		p := pod("train", "p", "n1", "", "")
+		p := kubetest.Pod("train", "p", "n1", "", "")
 		p.Status.QOSClass = c.qos
 		if c.class != "" {
 			p.Annotations = map[string]string{"springtide.dev/class": c.class}

@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -21,17 +22,17 @@ import (
 // have marked machines and made promises nothing is written of loans and machines, and of services what a reader would call a change.
 func TestQuietCyclesWriteNothing(t *testing.T) {
 	const services, replicas, lent = 4, 3, 6
-	objects := []metav1.Object{pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("home", inBatch)}
+	objects := []metav1.Object{kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("home", kubetest.InBatch)}
 	for i := range services {
 		name := fmt.Sprintf("svc%d", i)
-		objects = append(objects, node(fmt.Sprintf("n%d", i), inWeb), deployment(name, replicas), replicaSet(name, 1), service(name))
+		objects = append(objects, kubetest.Node(fmt.Sprintf("n%d", i), kubetest.InWeb), kubetest.Deployment(name, replicas), kubetest.ReplicaSet(name, 1), kubetest.Service(name))
 		for k := range replicas {
-			objects = append(objects, pod("shop", fmt.Sprintf("%s-%d", name, k), fmt.Sprintf("n%d", (i+k)%services), "ReplicaSet", name+"-1"))
+			objects = append(objects, kubetest.Pod("shop", fmt.Sprintf("%s-%d", name, k), fmt.Sprintf("n%d", (i+k)%services), "ReplicaSet", name+"-1"))
 		}
 	}
 	for i := range lent {
 		n, l := fmt.Sprintf("lent-%d", i), fmt.Sprintf("l-%d", i)
-		objects = append(objects, node(n, inWeb), loan(l, n, "Lent", 1, 0), nodeShare(n, l, "batch", "", 1, false, 0))
+		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0), kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
 	}
 	w := newWorld(t, objects...)
 	w.Cluster.events = declared{record.NewFakeRecorder(1000), t}
@@ -39,9 +40,9 @@ func TestQuietCyclesWriteNothing(t *testing.T) {
 	history := map[fleet.ServiceID][]hpa.Decision{}
 	cycle := func(minute int) {
 		t.Helper()
-		w.clock.now = t0.Add(time.Duration(minute) * time.Minute)
+		w.clock.Time = kubetest.Now.Add(time.Duration(minute) * time.Minute)
 		s := w.snapshot(t)
-		s.LeaderEpoch, s.WatchedSince = 7, t0.Add(-time.Hour)
+		s.LeaderEpoch, s.WatchedSince = 7, kubetest.Now.Add(-time.Hour)
 		in := planner.Input{Snapshot: s, Portraits: map[fleet.ServiceID]portrait.Portrait{}, Tides: map[fleet.ServiceID]forecast.Tide{},
 			Live: map[fleet.ServiceID]hpa.Live{}, History: history, Options: planner.DefaultOptions()}
 		for i := range s.Services {

@@ -15,6 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // right is one verb on one resource; own marks what is needed in the controller's namespace alone.
@@ -92,7 +94,7 @@ func (w *world) checkRights(t testing.TB) {
 		}
 		own := r
 		own.own = true
-		if !have[r] && !(have[own] && a.GetNamespace() == ourNamespace) {
+		if !have[r] && !(have[own] && a.GetNamespace() == kubetest.Namespace) {
 			t.Errorf("%s is used and not granted in deploy/base/rbac.yaml", r)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reason"
@@ -15,14 +16,14 @@ import (
 
 // The condition is there while a fall is in doubt, says what follows, and goes when the fall was judged.
 func TestReportAnUnconfirmedFall(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	for i, c := range []struct {
 		hold   portrait.Doubt
 		reason string
 	}{
 		{portrait.Doubt{}, ""},
-		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100}, "Held"},
-		{portrait.Doubt{Since: t0.Add(-3 * time.Hour), Top: 100, Eased: true}, "Eased"},
+		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100}, "Held"},
+		{portrait.Doubt{Since: kubetest.Now.Add(-3 * time.Hour), Top: 100, Eased: true}, "Eased"},
 		{portrait.Doubt{}, ""},
 	} {
 		r.cycle(t, func(rep *loop.Report) {
@@ -41,16 +42,16 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 
 // The condition is there while what is measured is not believed, or not learned, and goes with it.
 func TestReportAnUnconfirmedRise(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	for i, c := range []struct {
 		hold    portrait.Doubt
 		sources []reason.Reason
 		reason  string
 	}{
 		{portrait.Doubt{}, nil, ""},
-		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100}, nil, ""},
-		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, nil, "NotLearned"},
-		{portrait.Doubt{Since: t0.Add(-time.Hour), Top: 100, Rise: true}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
+		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100}, nil, ""},
+		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100, Rise: true}, nil, "NotLearned"},
+		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100, Rise: true}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
 		{portrait.Doubt{}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
 		{portrait.Doubt{}, nil, ""},
 	} {

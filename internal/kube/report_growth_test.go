@@ -12,18 +12,19 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 )
 
 // TestOnlineGrowth: a machine that offers idle CPU learns how far its online pods are forecast to grow, once for each step; any other machine learns nothing.
 func TestOnlineGrowth(t *testing.T) {
-	objects := shop()
+	objects := kubetest.Shop()
 	n := objects[0].(*corev1.Node)
 	n.Status.Capacity = corev1.ResourceList{v1alpha1.ResourceReclaimedCPU: resource.MustParse("0")}
-	share := &v1alpha1.NodeShare{ObjectMeta: objectMeta("NodeShare", "", "n1"), Spec: v1alpha1.NodeShareSpec{NodeUID: string(n.UID), LeaderEpoch: 6}}
-	plain := node("n2", inWeb)
-	other := &v1alpha1.NodeShare{ObjectMeta: objectMeta("NodeShare", "", "n2"), Spec: v1alpha1.NodeShareSpec{NodeUID: string(plain.UID), LeaderEpoch: 6}}
-	elsewhere := pod("shop", "cart-d", "n2", "ReplicaSet", "cart-2")
+	share := &v1alpha1.NodeShare{ObjectMeta: kubetest.Meta("NodeShare", "", "n1"), Spec: v1alpha1.NodeShareSpec{NodeUID: string(n.UID), LeaderEpoch: 6}}
+	plain := kubetest.Node("n2", kubetest.InWeb)
+	other := &v1alpha1.NodeShare{ObjectMeta: kubetest.Meta("NodeShare", "", "n2"), Spec: v1alpha1.NodeShareSpec{NodeUID: string(plain.UID), LeaderEpoch: 6}}
+	elsewhere := kubetest.Pod("shop", "cart-d", "n2", "ReplicaSet", "cart-2")
 	r := newReported(t, append(objects, []metav1.Object{share, plain, other, elsewhere}...)...)
 
 	// The tide is at 100 and rises to so many times as much within the half hour, later to a hundred times.

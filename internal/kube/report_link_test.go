@@ -7,6 +7,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -15,7 +16,7 @@ import (
 
 // A service shows how it follows its group, and is named while it holds the group back: once.
 func TestReportLink(t *testing.T) {
-	objects := shop()
+	objects := kubetest.Shop()
 	for _, o := range objects {
 		if s, ok := o.(*v1alpha1.ElasticService); ok {
 			s.Spec.LinkGroup = "checkout"
@@ -41,7 +42,7 @@ func TestReportLink(t *testing.T) {
 		{0.4, planner.Link{Hub: "shop/front", Link: portrait.Link{Ratio: 2, Fit: 0.93, Hours: 200}}, "Declared", "0.4 replicas for one unit of the chain's work"},
 		{3, planner.Link{Hub: "shop/front", Link: portrait.Link{Refused: "3 hours"}}, "Declared", "3 replicas for one unit of the chain's work"},
 	} {
-		r.clock.now = r.clock.now.Add(r.o.StatusEvery)
+		r.clock.Time = r.clock.Time.Add(r.o.StatusEvery)
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Snapshot.Services[0].LinkRatio = c.ratio
 			rep.Links = map[fleet.ServiceID]planner.Link{id: c.link}
@@ -58,14 +59,14 @@ func TestReportLink(t *testing.T) {
 	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning ChainBottleneck link group shop/checkout can do no more than this service: max replicas") {
 		t.Errorf("events %v", events)
 	}
-	if !slices.Contains(said(status().Conditions), "ChainBottleneck=True/HeldBack") {
-		t.Errorf("conditions %v", said(status().Conditions))
+	if !slices.Contains(kubetest.Said(status().Conditions), "ChainBottleneck=True/HeldBack") {
+		t.Errorf("conditions %v", kubetest.Said(status().Conditions))
 	}
 	if _, events = r.cycle(t, held); len(events) > 0 {
 		t.Errorf("told again: %v", events)
 	}
 	r.cycle(t, nil)
-	if !slices.Contains(said(status().Conditions), "ChainBottleneck=False/KeepsUp") {
-		t.Errorf("conditions %v", said(status().Conditions))
+	if !slices.Contains(kubetest.Said(status().Conditions), "ChainBottleneck=False/KeepsUp") {
+		t.Errorf("conditions %v", kubetest.Said(status().Conditions))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
@@ -17,11 +18,11 @@ import (
 // A refused pool or quota says so in Accepted and Ready, and in one event.
 func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 	quota := func(name, parent string) *v1alpha1.CapacityQuota {
-		q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", name)}
+		q := &v1alpha1.CapacityQuota{ObjectMeta: kubetest.Meta("CapacityQuota", "", name)}
 		q.Spec.Parent, q.Spec.NamespaceSelector = parent, v1alpha1.Selector{MatchLabels: map[string]string{"team": name}}
 		return q
 	}
-	r := newReported(t, pool("web", "Online", inWeb), pool("twin", "Online", inWeb), quota("a", "b"), quota("b", "a"), quota("lost", "gone"), quota("root", ""))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("twin", "Online", kubetest.InWeb), quota("a", "b"), quota("b", "a"), quota("lost", "gone"), quota("root", ""))
 	_, events := r.cycle(t, nil)
 	for _, want := range []string{"Warning PoolsOverlap ", "Warning ParentCycle ", "Warning ParentNotFound "} {
 		if !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, want) }) {
@@ -55,7 +56,7 @@ func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 
 // A refused service shows no numbers of a target, and none of its signals is called missing.
 func TestReportRefusedService(t *testing.T) {
-	objects := shop()
+	objects := kubetest.Shop()
 	for _, o := range objects {
 		if s, ok := o.(*v1alpha1.ElasticService); ok {
 			s.Spec.Windows = []v1alpha1.Window{{Name: "w", Start: "61 * * * *", Duration: "1h", TimeZone: "UTC"}}
@@ -75,7 +76,7 @@ func TestReportRefusedService(t *testing.T) {
 
 // Where nothing was read there is no forecast, and no fall-back that could be named.
 func TestReportNoForecastWithoutSamples(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	r.cycle(t, func(rep *loop.Report) {
 		id := rep.Snapshot.Services[0].ID
 		rep.Portraits[id] = portrait.Portrait{}

@@ -8,18 +8,19 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 )
 
 // The status shows a scale when its pods are ready or gone, or after five minutes, also where more follow. The first one shows at once.
 func TestAScaleShowsWithItsPods(t *testing.T) {
 	const status = "update elasticservices/status cart"
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	var more int32 // replicas beyond the pods that are ready
 	var grown int  // ready pods that came
 	cycle := func(after time.Duration, scaled bool) bool {
 		t.Helper()
-		r.clock.now = t0.Add(after)
+		r.clock.Time = kubetest.Now.Add(after)
 		written, _ := r.cycle(t, func(rep *loop.Report) {
 			svc := &rep.Snapshot.Services[0]
 			i := slices.IndexFunc(svc.Pods, func(p fleet.Pod) bool { return p.Ready && p.CurrentRevision })
@@ -48,12 +49,12 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 		t.Error("a scale-out shows while its pods start")
 	}
 	grown = 4
-	if !cycle(22*time.Minute+30*time.Second, false) || !shown().Equal(t0.Add(20*time.Minute)) {
+	if !cycle(22*time.Minute+30*time.Second, false) || !shown().Equal(kubetest.Now.Add(20*time.Minute)) {
 		t.Errorf("with its pods ready the scale-out does not show, or as of %v", shown())
 	}
 	more = 6
 	cycle(40*time.Minute, true)
-	if cycle(44*time.Minute, false) || !cycle(45*time.Minute, false) || !shown().Equal(t0.Add(40*time.Minute)) {
+	if cycle(44*time.Minute, false) || !cycle(45*time.Minute, false) || !shown().Equal(kubetest.Now.Add(40*time.Minute)) {
 		t.Errorf("the scale-out does not show after five minutes, or as of %v", shown())
 	}
 	more = 2
@@ -61,7 +62,7 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 		t.Error("a scale-in shows while its pods leave")
 	}
 	grown = 2
-	if !cycle(61*time.Minute, false) || !shown().Equal(t0.Add(60*time.Minute)) {
+	if !cycle(61*time.Minute, false) || !shown().Equal(kubetest.Now.Add(60*time.Minute)) {
 		t.Errorf("with its pods gone the scale-in does not show, or as of %v", shown())
 	}
 	for i := range 5 {
@@ -70,7 +71,7 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 			t.Error("a climb shows with each of its steps")
 		}
 	}
-	if more = 9; !cycle(85*time.Minute, true) || !shown().Equal(t0.Add(85*time.Minute)) {
+	if more = 9; !cycle(85*time.Minute, true) || !shown().Equal(kubetest.Now.Add(85*time.Minute)) {
 		t.Errorf("a climb does not show after five minutes, or as of %v", shown())
 	}
 }
@@ -79,10 +80,10 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 // shows at once; how much one step may add or take is no news.
 func TestASmallScaleShowsWithinTwoHours(t *testing.T) {
 	const status = "update elasticservices/status cart"
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	cycle := func(after time.Duration, to int32, scaled bool, change func(*hpa.Target)) bool {
 		t.Helper()
-		r.clock.now = t0.Add(after)
+		r.clock.Time = kubetest.Now.Add(after)
 		written, _ := r.cycle(t, func(rep *loop.Report) {
 			svc, target := &rep.Snapshot.Services[0], &rep.Plan.Targets[0]
 			target.Replicas, svc.Desired = to, fleet.KnownAt(to, rep.Snapshot.At)
@@ -117,7 +118,7 @@ func TestASmallScaleShowsWithinTwoHours(t *testing.T) {
 	if !cycle(140*time.Minute, ready-1, false, nil) {
 		t.Error("a small scale does not show within two hours")
 	}
-	if n, at := shown(); n != ready-1 || !at.Equal(t0.Add(26*time.Minute)) {
+	if n, at := shown(); n != ready-1 || !at.Equal(kubetest.Now.Add(26*time.Minute)) {
 		t.Errorf("the status shows %d replicas, scaled at %v", n, at)
 	}
 	if !cycle(160*time.Minute, ready+3, true, func(target *hpa.Target) { target.Limited = hpa.LimitedQuota }) {

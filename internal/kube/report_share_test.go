@@ -12,20 +12,21 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // emptying is a machine without an agent that is on its way out, behind its taint.
 func emptying(t *testing.T, more ...metav1.Object) *reported {
-	n := node("n1", inWeb)
+	n := kubetest.Node("n1", kubetest.InWeb)
 	n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}
-	return newReported(t, append(more, n, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Emptying", 1, 0),
-		nodeShare("n1", "l", "web", "batch", 1, false, 0))...)
+	return newReported(t, append(more, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0),
+		kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0))...)
 }
 
 // said reports one cycle at a time after t0 and returns what the share's status says of its parcel: clean, or what it waits for.
 func (r *reported) judged(t *testing.T, after time.Duration) string {
 	t.Helper()
-	r.clock.now = t0.Add(after)
+	r.clock.Time = kubetest.Now.Add(after)
 	r.cycle(t, nil)
 	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
 	switch {
@@ -63,25 +64,25 @@ func TestCleanWithoutAnAgent(t *testing.T) {
 		}
 	}
 	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
-	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(uidOf("Loan", "l")) || p.Time == nil || !p.Time.Time.Equal(t0.Add(30*time.Second)) {
+	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(kubetest.UID("Loan", "l")) || p.Time == nil || !p.Time.Time.Equal(kubetest.Now.Add(30*time.Second)) {
 		t.Errorf("the report %+v", p)
 	}
 }
 
 // A Lease of the bundled scheduler that the watch shows as given up, and that another instance holds by now, is asked for its acknowledgement.
 func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
-	lease := &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, v1alpha1.SchedulerLeasePrefix+"0")}
+	lease := &coordinationv1.Lease{ObjectMeta: kubetest.Meta("Lease", kubetest.Namespace, v1alpha1.SchedulerLeasePrefix+"0")}
 	served := func(name, class string, in map[string]string) *v1alpha1.CapacityPool {
-		p := pool(name, class, in)
+		p := kubetest.Pool(name, class, in)
 		p.Spec.SchedulerName = v1alpha1.SchedulerName
 		return p
 	}
-	n := node("n1", inWeb)
+	n := kubetest.Node("n1", kubetest.InWeb)
 	n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}
-	share := nodeShare("n1", "l", "web", "batch", 1, false, 0)
+	share := kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0)
 	share.Generation = 1
 	for holder, want := range map[string]string{"": "clean", "new": "Acks"} {
-		r := newReported(t, n.DeepCopy(), served("web", "Online", inWeb), served("batch", "Offline", inBatch), loan("l", "n1", "Emptying", 1, 0),
+		r := newReported(t, n.DeepCopy(), served("web", "Online", kubetest.InWeb), served("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0),
 			share.DeepCopy(), lease.DeepCopy())
 		live := lease.DeepCopy()
 		live.Spec.HolderIdentity, live.Spec.RenewTime = &holder, &metav1.MicroTime{Time: time.Now()}
@@ -96,7 +97,7 @@ func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
 func TestANewLeaderCountsTheMarginAgain(t *testing.T) {
 	r := emptying(t)
 	r.judged(t, 0)
-	r.lead(leadership{8, testLease})
+	r.lead(leadership{8, kubetest.Lease})
 	if got := r.judged(t, 30*time.Second); got != "Margin" {
 		t.Errorf("%q: the margin is the old leader's", got)
 	}
@@ -113,7 +114,7 @@ func TestABindThatIsNotSeenPreventsClean(t *testing.T) {
 		return len(hidden) > 0, &corev1.PodList{Items: hidden}, nil
 	})
 	r.judged(t, 0)
-	hidden = []corev1.Pod{*pod("shop", "late", "n1", "", ""), *pod("shop", "elsewhere", "n2", "", "")}
+	hidden = []corev1.Pod{*kubetest.Pod("shop", "late", "n1", "", ""), *kubetest.Pod("shop", "elsewhere", "n2", "", "")}
 	if got := r.judged(t, 30*time.Second); got != "Binds shop/late" {
 		t.Errorf("%q with a bind that no watch shows", got)
 	}
@@ -164,8 +165,8 @@ func TestCleanRestsOnLiveFacts(t *testing.T) {
 
 // Pods of the side that leaves keep the machine, terminating ones too.
 func TestPodsKeepAMachineWithoutAnAgent(t *testing.T) {
-	p := pod("shop", "cart-1", "n1", "", "")
-	p.DeletionTimestamp, p.Finalizers = ptr(apiStamp(0)), []string{"example.com/slow"}
+	p := kubetest.Pod("shop", "cart-1", "n1", "", "")
+	p.DeletionTimestamp, p.Finalizers = kubetest.Ptr(kubetest.Stamp(0)), []string{"example.com/slow"}
 	r := emptying(t, p)
 	r.judged(t, 0)
 	if got := r.judged(t, time.Hour); got != "Pods shop/cart-1" || r.lists() != 0 {
@@ -176,19 +177,19 @@ func TestPodsKeepAMachineWithoutAnAgent(t *testing.T) {
 // A silent agent is never taken for none: not while its Lease is there, and not while it is on record.
 func TestASilentAgentIsNotReplaced(t *testing.T) {
 	for name, more := range map[string][]metav1.Object{
-		"its Lease is old": {agentOf(time.Now().Add(-time.Hour), 0)},
+		"its Lease is old": {kubetest.AgentOf(time.Now().Add(-time.Hour), 0)},
 		"its Lease is gone": {func() metav1.Object {
-			s := nodeShare("n1", "l", "web", "batch", 1, false, 0)
-			s.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(uidOf("Node", "n1")), FirstSeen: ourTime(time.Hour)}
+			s := kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0)
+			s.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(kubetest.UID("Node", "n1")), FirstSeen: kubetest.Ago(time.Hour)}
 			return s
 		}()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := node("n1", inWeb)
+			n := kubetest.Node("n1", kubetest.InWeb)
 			n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}
-			objects := append(more, n, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), loan("l", "n1", "Emptying", 1, 0))
+			objects := append(more, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0))
 			if name == "its Lease is old" {
-				objects = append(objects, nodeShare("n1", "l", "web", "batch", 1, false, 0))
+				objects = append(objects, kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0))
 			}
 			r := newReported(t, objects...)
 			r.judged(t, 0)
@@ -201,7 +202,7 @@ func TestASilentAgentIsNotReplaced(t *testing.T) {
 
 // The first agent of a machine is recorded once, and makes the machine's share where nothing was lent yet.
 func TestAgentsAreRecorded(t *testing.T) {
-	r := newReported(t, node("n1", inWeb), pool("web", "Online", inWeb), agentOf(time.Now(), 3600))
+	r := newReported(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.AgentOf(time.Now(), 3600))
 	r.cycle(t, nil)
 	if _, err := r.dyn.Resource(gvrShares).Get(t.Context(), "n1", metav1.GetOptions{}); err != nil {
 		t.Fatalf("no share was made: %v", err)
@@ -213,7 +214,7 @@ func TestAgentsAreRecorded(t *testing.T) {
 	}
 	r.cycle(t, nil)
 	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
-	if a := s.Status.Agent; a == nil || a.NodeUID != string(uidOf("Node", "n1")) || !a.FirstSeen.Time.Equal(t0) {
+	if a := s.Status.Agent; a == nil || a.NodeUID != string(kubetest.UID("Node", "n1")) || !a.FirstSeen.Time.Equal(kubetest.Now) {
 		t.Fatalf("recorded %+v", a)
 	}
 	if written, _ := r.cycle(t, nil); len(written) > 0 {

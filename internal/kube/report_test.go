@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -108,7 +109,7 @@ func (r *reported) cycle(t *testing.T, change func(*loop.Report)) (written, even
 }
 
 func TestReportWritesOnlyWhatChanged(t *testing.T) {
-	r := newReported(t, append(shop(), pool("batch", "Offline", inBatch))...)
+	r := newReported(t, append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch))...)
 	all := []string{"update capacitypools/status batch", "update capacitypools/status web", "update elasticservices/status cart"}
 	expectWrites := func(what string, want []string, change func(*loop.Report)) {
 		t.Helper()
@@ -155,9 +156,9 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 	expectWrites("the store began again", all[:2], func(rep *loop.Report) {
 		rep.Plan.Targets[0].Replicas, rep.StoreNote = 5, "a damaged file was set aside"
 	})
-	r.clock.now = t0.Add(10 * time.Minute)
+	r.clock.Time = kubetest.Now.Add(10 * time.Minute)
 	expectWrites("ten minutes later the numbers go along, and the store is back", all, func(rep *loop.Report) { jitter(rep); rep.Plan.Targets[0].Replicas = 5 })
-	r.clock.now = t0.Add(20 * time.Minute)
+	r.clock.Time = kubetest.Now.Add(20 * time.Minute)
 	expectWrites("ten minutes later no reader would see a difference", nil, func(rep *loop.Report) {
 		jitter(rep)
 		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Notes = 5, note("3 replicas carry it at 62 %")
@@ -169,7 +170,7 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 
 // A service's event names pods that stayed though a scale-in was steered to them, once their marks are gone.
 func TestReportVictimsThatStayed(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		for name, passed := range map[string]bool{"cart-a": true, "cart-b": false, "cart-c": true} {
 			u := planner.Unmark{Service: "shop/cart", Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: name}}, Passed: passed,
@@ -186,8 +187,8 @@ func TestReportVictimsThatStayed(t *testing.T) {
 }
 
 func TestReportService(t *testing.T) {
-	r := newReported(t, shop()...)
-	peak := t0.Add(2 * time.Hour)
+	r := newReported(t, kubetest.Shop()...)
+	peak := kubetest.Now.Add(2 * time.Hour)
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Targets[0] = hpa.Target{Service: "shop/cart", Current: 3, Replicas: 5, Wanted: 70, Limited: hpa.LimitedMax,
 			CapacityPerReplica: 10, DataFresh: true, Decision: hpa.Decision{From: 3}, Notes: note("the tide rises")}
@@ -198,42 +199,34 @@ func TestReportService(t *testing.T) {
 		// 100 requests a second but for the third hour, with 255.
 		path := slices.Repeat([]float64{100}, 30)
 		path[2] = 255
-		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: t0, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
+		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: kubetest.Now, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
 			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
 	s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
-	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || timeOf(s.LastScaleTime) != t0 {
+	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || timeOf(s.LastScaleTime) != kubetest.Now {
 		t.Errorf("status = %+v", s)
 	}
 	if p := s.Portrait; p.QualityPercent != 80 || p.StartupSeconds != 45 || p.Signal != "requests" || p.Gaps != 4 {
 		t.Errorf("portrait = %+v", p)
 	}
-	if d := s.Tide; d.PeakReplicas != 26 || timeOf(d.PeakTime) != peak || d.LowReplicas != 10 || timeOf(d.LowTime) != t0 {
+	if d := s.Tide; d.PeakReplicas != 26 || timeOf(d.PeakTime) != peak || d.LowReplicas != 10 || timeOf(d.LowTime) != kubetest.Now {
 		t.Errorf("tide = %+v: ceil(255/10) at %v", d, peak)
 	}
 	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || timeOf(&d[0].From) != peak || d[0].Percent != 255 || !d[0].Kin {
 		t.Errorf("days = %+v", d)
 	}
 	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "ForecastSkillLost=Unknown/NotJudged", "DataFresh=True/Fresh"}
-	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
+	if diff := cmp.Diff(want, kubetest.Said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	for _, c := range s.Conditions {
-		if timeOf(&c.LastTransitionTime) != t0 {
+		if timeOf(&c.LastTransitionTime) != kubetest.Now {
 			t.Errorf("%s changed at %v: conditions live in our time", c.Type, c.LastTransitionTime)
 		}
 	}
 	if diff := cmp.Diff([]string{"Normal Scaled Deployment shop/cart from 3 to 5: the tide rises"}, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-}
-
-func said(list []metav1.Condition) []string {
-	var out []string
-	for _, c := range list {
-		out = append(out, c.Type+"="+string(c.Status)+"/"+c.Reason)
-	}
-	return out
 }
 
 func TestReportServiceConditions(t *testing.T) {
@@ -315,11 +308,11 @@ func TestReportServiceConditions(t *testing.T) {
 		}, "ForecastReady", "False/FallBack", "576 points needed"},
 		{"a young portrait", func(r *loop.Report) {
 			r.Tides["shop/cart"] = forecast.Tide{Model: "last day"}
-			r.Portraits["shop/cart"] = portrait.Portrait{Quality: portrait.Quality{Points: 200, Needed: 576, Gaps: 3, ReadyAt: t0.Add(31 * time.Hour)}}
+			r.Portraits["shop/cart"] = portrait.Portrait{Quality: portrait.Quality{Points: 200, Needed: 576, Gaps: 3, ReadyAt: kubetest.Now.Add(31 * time.Hour)}}
 		}, "ForecastReady", "False/PortraitYoung", "200 of 576 points were seen, with 3 gaps; as they come, the rest will be there on 2026-06-02 19:00 UTC"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newReported(t, shop()...)
+			r := newReported(t, kubetest.Shop()...)
 			r.cycle(t, c.change)
 			s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
 			got := meta.FindStatusCondition(s.Conditions, c.kind)
@@ -332,11 +325,11 @@ func TestReportServiceConditions(t *testing.T) {
 
 // The status shows all that was learned, and leaves out what is unknown.
 func TestReportPortrait(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	p := portrait.Portrait{Signal: portrait.Requests, Step: 5 * time.Minute, Noise: 0.123,
 		Record:  portrait.Record{Horizons: []portrait.Horizon{{Ahead: time.Hour, Judged: 70, Miss: 0.083, Covered: 0.926}, {Ahead: 24 * time.Hour}}},
 		Present: portrait.Starts{Quantiles: [3]time.Duration{0, 12 * time.Second}}, Absent: portrait.Starts{Quantiles: [3]time.Duration{0, 80500 * time.Millisecond}},
-		CPUPerLoad: fleet.KnownAt(0.0042, t0), CPUIdle: fleet.KnownAt(0.2, t0),
+		CPUPerLoad: fleet.KnownAt(0.0042, kubetest.Now), CPUIdle: fleet.KnownAt(0.2, kubetest.Now),
 		Shape: portrait.Shape{Class: portrait.Tidal, Periods: []portrait.Period{{Length: 24 * time.Hour}, {Length: 168 * time.Hour}}}}
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
@@ -351,7 +344,7 @@ func TestReportPortrait(t *testing.T) {
 		t.Errorf("portrait (-want +got):\n%s", diff)
 	}
 	// The error stays after the source came back.
-	r.clock.now = t0.Add(10 * time.Minute)
+	r.clock.Time = kubetest.Now.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) { rep.Portraits["shop/cart"] = p })
 	if got := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait.LastError; got != want.LastError {
 		t.Errorf("last error %q, want %q", got, want.LastError)
@@ -365,8 +358,8 @@ func TestReportPortrait(t *testing.T) {
 
 // Records of an object that is gone are forgotten.
 func TestReportForgetsWhatIsGone(t *testing.T) {
-	r := newReported(t, pool("web", "Online", inWeb))
-	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.now.Add(-2*r.o.StatusEvery - time.Second)}
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb))
+	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.Time.Add(-2*r.o.StatusEvery - time.Second)}
 	r.cycle(t, nil)
 	if _, there := r.reporter.written["loans /gone"]; there {
 		t.Error("a loan that is gone is remembered for ever")
@@ -378,19 +371,19 @@ func TestReportForgetsWhatIsGone(t *testing.T) {
 
 // An operator's questions about a loan, through its life.
 func TestReportLoanConditions(t *testing.T) {
-	l := loan("l", "n1", "Emptying", 1, 0)
-	share := nodeShare("n1", "l", "web", "batch", 1, false, 0)
-	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), l, share)
+	l := kubetest.Loan("l", "n1", "Emptying", 1, 0)
+	share := kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0)
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), l, share)
 	at := func(what string, d time.Duration, status v1alpha1.LoanStatus, want ...string) []metav1.Condition {
 		t.Helper()
-		r.clock.now = t0.Add(d)
+		r.clock.Time = kubetest.Now.Add(d)
 		now := *objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l")
 		status.Conditions = now.Status.Conditions
 		now.Status = status
 		r.setLoan(t, &now)
 		written, _ := r.cycle(t, nil)
 		s := objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
-		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), said(s.Conditions)); diff != "" {
+		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), kubetest.Said(s.Conditions)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 		if s.Phase != status.Phase || s.Epoch != status.Epoch {
@@ -406,42 +399,42 @@ func TestReportLoanConditions(t *testing.T) {
 	}
 	first := at("emptying", 0, v1alpha1.LoanStatus{Phase: "Emptying", Epoch: 1}, "Clean=False/InUse", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/NotDue")
 	at("lent", time.Minute, v1alpha1.LoanStatus{Phase: "Lent", Epoch: 1}, "Clean=False/Lent", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/NotDue")
-	status := v1alpha1.LoanStatus{Phase: "Noticed", Epoch: 2, FirstNotice: ptr(metav1.NewTime(t0)), Due: ptr(metav1.NewTime(t0.Add(5 * time.Minute))),
-		Deadline: ptr(metav1.NewTime(t0.Add(2 * time.Minute))), Reason: "the tide rises"}
+	status := v1alpha1.LoanStatus{Phase: "Noticed", Epoch: 2, FirstNotice: kubetest.Ptr(metav1.NewTime(kubetest.Now)), Due: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(5 * time.Minute))),
+		Deadline: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(2 * time.Minute))), Reason: "the tide rises"}
 	cs := at("noticed", 2*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeGiven", "Forced=False/NotForced", "Late=False/BeforeDue")
-	if c := meta.FindStatusCondition(cs, "Noticed"); c.Message != "the borrower has until 2026-06-01T12:02:00Z to save its work: the tide rises" || !c.LastTransitionTime.Equal(ptr(metav1.NewTime(t0.Add(2*time.Minute)))) {
+	if c := meta.FindStatusCondition(cs, "Noticed"); c.Message != "the borrower has until 2026-06-01T12:02:00Z to save its work: the tide rises" || !c.LastTransitionTime.Equal(kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(2*time.Minute)))) {
 		t.Errorf("noticed = %+v", c)
 	}
 	if c := meta.FindStatusCondition(cs, "Clean"); !c.LastTransitionTime.Equal(&meta.FindStatusCondition(first, "Clean").LastTransitionTime) {
 		t.Errorf("clean changed its time without a transition: %+v", c)
 	}
-	status.Phase, status.KillTime = "Draining", ptr(metav1.NewTime(t0.Add(4*time.Minute)))
+	status.Phase, status.KillTime = "Draining", kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(4*time.Minute)))
 	at("draining", 3*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/BeforeDue")
 	status.Phase = "Fenced"
 	at("fenced, and the taint is not there yet", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/Fencing", "Late=False/BeforeDue")
 	status.Phase = "WrittenOff"
 	at("written off", 5*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeOver", "Forced=True/WrittenOff", "Late=False/BeforeDue")
-	reported := nodeShare("n1", "l", "batch", "web", 2, true, 0)
+	reported := kubetest.NodeShare("n1", "l", "batch", "web", 2, true, 0)
 	r.setShare(t, reported)
 	at("clean, and overdue", 6*time.Minute, status, "Clean=True/Reported", "Noticed=True/NoticeOver", "Forced=True/WrittenOff", "Late=True/Overdue")
-	status.Phase, status.CleanTime = "Returned", ptr(metav1.NewTime(t0.Add(7*time.Minute)))
+	status.Phase, status.CleanTime = "Returned", kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(7*time.Minute)))
 	at("came late", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=True/CameLate")
-	status.CleanTime = ptr(metav1.NewTime(t0.Add(4 * time.Minute)))
+	status.CleanTime = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(4 * time.Minute)))
 	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/InTime")
 }
 
 // The patience with a budget that refuses counts from the end of a freeze, as the planner counts it.
 func TestPatienceCountsFromTheThaw(t *testing.T) {
-	l := &fleet.Loan{Phase: fleet.Draining, Node: "n1", From: "web", Deadline: t0}
+	l := &fleet.Loan{Phase: fleet.Draining, Node: "n1", From: "web", Deadline: kubetest.Now}
 	s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "web", Ladder: fleet.Ladder{Patience: 10 * time.Minute}}},
 		Pods: []fleet.Pod{{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline, Refused: fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/keep"}}}}
 	for name, x := range map[string]struct {
 		at, thawed time.Time
 		reason     string
 	}{
-		"within":                    {t0.Add(9 * time.Minute), time.Time{}, "it is waited for until 2026-06-01T12:10:00Z"},
-		"over":                      {t0.Add(11 * time.Minute), time.Time{}, "the wait for it is over"},
-		"frozen for five of eleven": {t0.Add(11 * time.Minute), t0.Add(5 * time.Minute), "it is waited for until 2026-06-01T12:15:00Z"},
+		"within":                    {kubetest.Now.Add(9 * time.Minute), time.Time{}, "it is waited for until 2026-06-01T12:10:00Z"},
+		"over":                      {kubetest.Now.Add(11 * time.Minute), time.Time{}, "the wait for it is over"},
+		"frozen for five of eleven": {kubetest.Now.Add(11 * time.Minute), kubetest.Now.Add(5 * time.Minute), "it is waited for until 2026-06-01T12:15:00Z"},
 	} {
 		s.At = x.at
 		c := newConditions(nil, x.at, 1)
@@ -485,8 +478,8 @@ func TestForcedReportsWhatWasObserved(t *testing.T) {
 		{"cut off, and no pod was killed", fleet.Fenced, []fleet.Pod{refused(fleet.RefusedByBudget, "train/keep", false)}, "True", "Fenced", []string{"disruption budget train/keep refused to evict 1 pods"}},
 		{"cut off with killed pods", fleet.Fenced, []fleet.Pod{killed}, "True", "Fenced", []string{"1 pods were killed and are still there"}},
 	} {
-		s := &fleet.Snapshot{At: t0.Add(11 * time.Minute), Pools: []fleet.Pool{{ID: "web"}}, Pods: x.pods, Nodes: []fleet.Node{{ID: "n1", Marks: fleet.NodeMarks{Fence: fleet.FenceExecute}}}}
-		l := &fleet.Loan{Phase: x.phase, Node: "n1", From: "web", Deadline: t0, KillAt: t0.Add(5 * time.Minute)}
+		s := &fleet.Snapshot{At: kubetest.Now.Add(11 * time.Minute), Pools: []fleet.Pool{{ID: "web"}}, Pods: x.pods, Nodes: []fleet.Node{{ID: "n1", Marks: fleet.NodeMarks{Fence: fleet.FenceExecute}}}}
+		l := &fleet.Loan{Phase: x.phase, Node: "n1", From: "web", Deadline: kubetest.Now, KillAt: kubetest.Now.Add(5 * time.Minute)}
 		c := newConditions(nil, s.At, 1)
 		forcedLoan(c, l, &loop.Report{Snapshot: s}, s.At)
 		got := c.list[0]
@@ -531,7 +524,7 @@ func TestStandingRefusalStaysReported(t *testing.T) {
 	} {
 		s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "batch", Class: fleet.Offline}, {ID: "web", Class: fleet.Online}}, Nodes: []fleet.Node{{ID: "n1"}},
 			Pods: []fleet.Pod{{ID: "w0", Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline}}}
-		l := &fleet.Loan{ID: "l", Phase: x.phase, Node: "n1", From: x.from, Epoch: 3, Deadline: t0}
+		l := &fleet.Loan{ID: "l", Phase: x.phase, Node: "n1", From: x.from, Epoch: 3, Deadline: kubetest.Now}
 		if x.acked {
 			s.Pods[0].NoticeLoan, s.Pods[0].NoticeEpoch, s.Pods[0].AckEpoch = "l", 3, 3
 		}
@@ -543,19 +536,19 @@ func TestStandingRefusalStaysReported(t *testing.T) {
 			return c.list[0]
 		}
 		for i := range 4 * 40 { // cycles of a quarter of a minute
-			now := t0.Add(x.begin + time.Duration(i)*15*time.Second)
+			now := kubetest.Now.Add(x.begin + time.Duration(i)*15*time.Second)
 			if held := memory.Refused("w0", now); !held.Holds(now) {
 				memory.Note("w0", "train", eviction.Answer{Verdict: x.verdict, Cause: x.cause, By: x.by}, now)
 			}
 			c := forced(now)
 			if c.Status != metav1.ConditionFalse || c.Reason != x.reason {
-				t.Fatalf("%s: %s after the first refusal Forced is %s/%s: %s", x.name, now.Sub(t0)-x.begin, c.Status, c.Reason, c.Message)
+				t.Fatalf("%s: %s after the first refusal Forced is %s/%s: %s", x.name, now.Sub(kubetest.Now)-x.begin, c.Status, c.Reason, c.Message)
 			}
 			if c.Reason != "NotForced" && (!strings.Contains(c.Message, "train/w0") || !strings.Contains(c.Message, x.by)) {
 				t.Fatalf("%s: %q lacks the pod or %s", x.name, c.Message, x.by)
 			}
 		}
-		now := t0.Add(x.begin + 40*time.Minute)
+		now := kubetest.Now.Add(x.begin + 40*time.Minute)
 		memory.Note("w0", "train", eviction.Answer{Verdict: eviction.Accepted}, now)
 		if c := forced(now); c.Reason != "NotForced" {
 			t.Errorf("%s: after the eviction Forced is %s: %s", x.name, c.Reason, c.Message)
@@ -565,8 +558,8 @@ func TestStandingRefusalStaysReported(t *testing.T) {
 
 // A borrower's estimate of its time is written when the plan changes it, and goes with the notice.
 func TestReportExpectedUntil(t *testing.T) {
-	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), loan("l", "n1", "Lent", 1, 0), nodeShare("n1", "l", "batch", "", 1, false, 0))
-	until := t0.Add(3 * time.Hour)
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Lent", 1, 0), kubetest.NodeShare("n1", "l", "batch", "", 1, false, 0))
+	until := kubetest.Now.Add(3 * time.Hour)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Survivals = []planner.Survival{{Loan: "l", Until: until, Due: until.Add(2 * time.Minute)}}
 	})
@@ -581,7 +574,7 @@ func TestReportExpectedUntil(t *testing.T) {
 	if !lent.ExpectedUntil.Equal(until) || !lent.Due.Equal(until.Add(2*time.Minute)) {
 		t.Errorf("read back as %v", lent.ExpectedUntil)
 	}
-	noticed, err := lent.Recall(t0, t0.Add(time.Minute), t0.Add(time.Hour), reason.Said("flood"))
+	noticed, err := lent.Recall(kubetest.Now, kubetest.Now.Add(time.Minute), kubetest.Now.Add(time.Hour), reason.Said("flood"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -592,17 +585,17 @@ func TestReportExpectedUntil(t *testing.T) {
 
 // Online's borrowing from offline is no recall: its notice is in Emptying, and staying longer is shown as an overrun.
 func TestReportBorrowed(t *testing.T) {
-	l := loan("l", "n1", "Emptying", 1, 0)
+	l := kubetest.Loan("l", "n1", "Emptying", 1, 0)
 	l.Spec.From, l.Spec.To = "batch", "web"
-	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inBatch), l, nodeShare("n1", "l", "batch", "web", 1, false, 0))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InBatch), l, kubetest.NodeShare("n1", "l", "batch", "web", 1, false, 0))
 	at := func(d time.Duration, phase string, want ...string) {
 		t.Helper()
-		r.clock.now = t0.Add(d)
+		r.clock.Time = kubetest.Now.Add(d)
 		now := *objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l")
-		now.Status.Phase, now.Status.Deadline, now.Status.Due = phase, ptr(metav1.NewTime(t0.Add(time.Minute))), ptr(metav1.NewTime(t0.Add(time.Hour)))
+		now.Status.Phase, now.Status.Deadline, now.Status.Due = phase, kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Minute))), kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Hour)))
 		r.setLoan(t, &now)
 		r.cycle(t, nil)
-		got := said(objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status.Conditions)
+		got := kubetest.Said(objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status.Conditions)
 		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), got); diff != "" {
 			t.Errorf("%s at %s (-want +got):\n%s", phase, d, diff)
 		}
@@ -613,7 +606,7 @@ func TestReportBorrowed(t *testing.T) {
 }
 
 func TestReportSaysTroublesOnce(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	fall := func(rep *loop.Report) {
 		rep.Plan.Targets[0].Held, rep.Plan.Targets[0].Notes = hpa.HeldFall, note("the load fell by 80 %")
 	}
@@ -639,7 +632,7 @@ func TestReportSaysTroublesOnce(t *testing.T) {
 
 // Both turns of the skill are reported once, and the condition has the figures.
 func TestReportSkill(t *testing.T) {
-	r := newReported(t, shop()...)
+	r := newReported(t, kubetest.Shop()...)
 	p := portrait.Portrait{Step: 5 * time.Minute, Record: portrait.Record{Horizons: []portrait.Horizon{{Ahead: time.Hour, Judged: 700, Miss: 0.05, Covered: 0.89,
 		Lately: portrait.Lately{Odd: 0.62, Miss: 0.14, Last: 0.09, Beaten: 0.7, Above: 0.44, Covered: 0.71}}}}}
 	figures := "of the newest forecasts 1 h ahead 62 % missed by more than 3 times what is usual, and 44 % were passed by the load at p90; they miss by 14 % of the load, " +
@@ -680,13 +673,13 @@ func TestReportSkill(t *testing.T) {
 
 func TestReportLoansAndJobs(t *testing.T) {
 	r := newReported(t, recall()...)
-	r.clock.now = t0
+	r.clock.Time = kubetest.Now
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		l := *rep.Snapshot.Loan("l")
 		after := l
 		after.Phase = fleet.Returned
 		rep.Plan.Moves = []planner.Move{{Kind: planner.MoveReturn, Before: l, After: after, Why: reason.Said("clean")}}
-		rep.Plan.Notices = []planner.Notice{{Pod: evict("bert-1").Pod, Loan: "l", Epoch: 3, Deadline: t0.Add(time.Minute)}}
+		rep.Plan.Notices = []planner.Notice{{Pod: evict("bert-1").Pod, Loan: "l", Epoch: 3, Deadline: kubetest.Now.Add(time.Minute)}}
 		e := evict("bert-0")
 		e.Why = reason.Said("n1 goes home")
 		rep.Plan.Evictions = []planner.Eviction{e}
@@ -702,13 +695,13 @@ func TestReportLoansAndJobs(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	j := objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
-	if timeOf(j.LastRecallTime) != t0 || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
+	if timeOf(j.LastRecallTime) != kubetest.Now || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
 		t.Errorf("job = %+v", j)
 	}
-	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale"}, said(j.Conditions)); diff != "" {
+	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale"}, kubetest.Said(j.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	if got := r.snapshot(t).Job("train/bert").LastRecalled; got.Value != t0 || !got.OK {
+	if got := r.snapshot(t).Job("train/bert").LastRecalled; got.Value != kubetest.Now || !got.OK {
 		t.Errorf("the recall is not read back: %+v", got)
 	}
 }
@@ -725,7 +718,7 @@ func TestReportPool(t *testing.T) {
 		t.Errorf("status = %+v", s)
 	}
 	want := []string{"Accepted=True/Accepted", "Ready=True/Lending", "AgentAlive=False/AgentsMissing", "StoreReady=True/StoreUp", "LoansAccounted=True/AllAccounted", "RoomOpen=True/AllOpen"}
-	if diff := cmp.Diff(want, said(s.Conditions)); diff != "" {
+	if diff := cmp.Diff(want, kubetest.Said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 }
@@ -746,20 +739,20 @@ func TestReportFestival(t *testing.T) {
 		{"misspelt", time.Hour, 2 * time.Hour, true, "crat", "Waiting", []string{"Accepted=False/ServiceNotFound", "Ready=True/Approved"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := &v1alpha1.FestivalPlan{ObjectMeta: objectMeta("FestivalPlan", "", "eleven")}
-			f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(t0.Add(c.start)), End: metav1.NewTime(t0.Add(c.end)), Approved: c.approved,
-				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: ptr(int32(150)), Start: ptr(metav1.NewTime(t0.Add(-24 * time.Hour)))}}}
-			r := newReported(t, append(shop(), f)...)
+			f := &v1alpha1.FestivalPlan{ObjectMeta: kubetest.Meta("FestivalPlan", "", "eleven")}
+			f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(kubetest.Now.Add(c.start)), End: metav1.NewTime(kubetest.Now.Add(c.end)), Approved: c.approved,
+				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: kubetest.Ptr(int32(150)), Start: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-24 * time.Hour)))}}}
+			r := newReported(t, append(kubetest.Shop(), f)...)
 			r.cycle(t, nil)
 			s := objectNow[v1alpha1.FestivalPlan](t, r.world, gvrFestivals, "eleven").Status
 			if s.Phase != c.phase {
 				t.Errorf("phase = %s, want %s", s.Phase, c.phase)
 			}
-			if diff := cmp.Diff(c.want, said(s.Conditions)); diff != "" {
+			if diff := cmp.Diff(c.want, kubetest.Said(s.Conditions)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			lift := r.snapshot(t).Festivals[0].Lifts[0]
-			if lift.Factor != 1.5 || !lift.Start.Equal(t0.Add(c.start)) {
+			if lift.Factor != 1.5 || !lift.Start.Equal(kubetest.Now.Add(c.start)) {
 				t.Errorf("lift = %+v: it narrows the festival and never widens it", lift)
 			}
 		})
@@ -767,17 +760,17 @@ func TestReportFestival(t *testing.T) {
 }
 
 func TestReportTenant(t *testing.T) {
-	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "shop")}
+	q := &v1alpha1.CapacityQuota{ObjectMeta: kubetest.Meta("CapacityQuota", "", "shop")}
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "shop"}}
-	ns := namespaceOf("shop", map[string]string{"team": "shop"})
-	r := newReported(t, append(shop(), q, ns)...)
+	ns := kubetest.NamespaceOf("shop", map[string]string{"team": "shop"})
+	r := newReported(t, append(kubetest.Shop(), q, ns)...)
 	r.cycle(t, nil)
 	s := objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
 	if s.Namespaces != 1 || s.Used.CPU.String() != "4" {
 		t.Errorf("status = %+v: two pods of two cores on machines", s)
 	}
 	calm := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=True/Within"}
-	if diff := cmp.Diff(calm, said(s.Conditions)); diff != "" {
+	if diff := cmp.Diff(calm, kubetest.Said(s.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	for _, c := range []struct {
@@ -820,8 +813,8 @@ func TestReportTenant(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r.cycle(t, func(rep *loop.Report) { c.bend(&rep.Plan.Division, rep.Snapshot.At) })
 			s := objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
-			if !slices.Contains(said(s.Conditions), c.want) {
-				t.Errorf("%v, want %s", said(s.Conditions), c.want)
+			if !slices.Contains(kubetest.Said(s.Conditions), c.want) {
+				t.Errorf("%v, want %s", kubetest.Said(s.Conditions), c.want)
 			}
 			over, parcels := c.name == "over" || c.name == "overdue", strings.HasPrefix(c.name, "on too many parcels")
 			if over != (s.Over.CPU.MilliValue() == 3000) || (over || parcels) != (s.DrainDeadline != nil) || parcels != (len(s.Parcels) > 0 && s.Parcels[0].Over > 0) {
@@ -846,12 +839,12 @@ func TestStretchText(t *testing.T) {
 // A tenant's notices are read back from its status, so that neither a restart nor a new leader moves a deadline or lets
 // a burst begin again.
 func TestTenantMemory(t *testing.T) {
-	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "shop")}
+	q := &v1alpha1.CapacityQuota{ObjectMeta: kubetest.Meta("CapacityQuota", "", "shop")}
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "shop"}}
 	q.Spec.BorrowingLimit = &v1alpha1.ResourceAmounts{}
 	q.Spec.Burst = &v1alpha1.Burst{Percent: 50, DurationSeconds: 600}
-	q.Spec.Parcels = []v1alpha1.ParcelTerms{{Kind: "Socket", Guarantee: 1}, {Kind: "Node", GPUModel: "H100", BorrowingLimit: ptr(int32(2))}}
-	r := newReported(t, append(shop(), q, namespaceOf("shop", map[string]string{"team": "shop"}))...)
+	q.Spec.Parcels = []v1alpha1.ParcelTerms{{Kind: "Socket", Guarantee: 1}, {Kind: "Node", GPUModel: "H100", BorrowingLimit: kubetest.Ptr(int32(2))}}
+	r := newReported(t, append(kubetest.Shop(), q, kubetest.NamespaceOf("shop", map[string]string{"team": "shop"}))...)
 	var at time.Time
 	owed := []fleet.ParcelDebt{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, N: 1, Used: 3}, {Class: fleet.ParcelClass{Kind: fleet.KindSocket}, N: 2, Used: 2}}
 	r.cycle(t, func(rep *loop.Report) {
@@ -860,7 +853,7 @@ func TestTenantMemory(t *testing.T) {
 			Notices: []fleet.QuotaNotice{{Since: at, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}, Parcels: owed}}}}
 	})
 	want := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=False/Noticed", "Bursting=True/Bursting"}
-	if diff := cmp.Diff(want, said(objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status.Conditions)); diff != "" {
+	if diff := cmp.Diff(want, kubetest.Said(objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	x := r.snapshot(t).Tenants[0]
@@ -886,12 +879,12 @@ func TestTenantMemory(t *testing.T) {
 func TestReportWatermark(t *testing.T) {
 	for share, want := range map[float64]string{0.2: "AboveLowWatermark=True/High", 0.1: "AboveLowWatermark=True/BelowHigh", 0.01: "AboveLowWatermark=False/Low"} {
 		var c conditions
-		c.at = t0
+		c.at = kubetest.Now
 		p := &fleet.Pool{ID: "offline"}
-		l := quota.Level{Pool: "offline", Share: fleet.KnownAt(share, t0), Low: 0.05, High: 0.15}
+		l := quota.Level{Pool: "offline", Share: fleet.KnownAt(share, kubetest.Now), Low: 0.05, High: 0.15}
 		watermark(&c, &l, p)
 		watermark(&c, &l, &fleet.Pool{ID: "online"})
-		if got := said(c.list); len(got) != 1 || got[0] != want {
+		if got := kubetest.Said(c.list); len(got) != 1 || got[0] != want {
 			t.Errorf("%v: %v, want %s", share, got, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // A template is not the pod: what one replica asks for is what its pods ask for, and the template stays known for what changes it.
@@ -17,7 +18,7 @@ func TestRequestsAreThoseOfThePods(t *testing.T) {
 		return p
 	}
 	cart := func(name string, revision string) *corev1.Pod {
-		return pod("shop", name, "n1", "ReplicaSet", "cart-"+revision)
+		return kubetest.Pod("shop", name, "n1", "ReplicaSet", "cart-"+revision)
 	}
 	three := func(change func(i int, p *corev1.Pod)) (all []metav1.Object) {
 		for i, name := range []string{"cart-x", "cart-y", "cart-z"} {
@@ -27,7 +28,7 @@ func TestRequestsAreThoseOfThePods(t *testing.T) {
 		}
 		return all
 	}
-	none := deployment("cart", 3)
+	none := kubetest.Deployment("cart", 3)
 	none.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 	half := resource.MustParse("500m")
 	for name, c := range map[string]struct {
@@ -58,11 +59,11 @@ func TestRequestsAreThoseOfThePods(t *testing.T) {
 		}), want: fleet.Resources{CPU: 2000, Memory: 2 * fleet.GiB, Pods: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := deployment("cart", 3)
+			target := kubetest.Deployment("cart", 3)
 			if c.empty {
 				target = none
 			}
-			objects := append([]metav1.Object{pool("web", "Online", map[string]string{"pool": "web"}), node("n1", map[string]string{"pool": "web"}), service("cart"), target, replicaSet("cart", 1), replicaSet("cart", 2)}, c.pods...)
+			objects := append([]metav1.Object{kubetest.Pool("web", "Online", map[string]string{"pool": "web"}), kubetest.Node("n1", map[string]string{"pool": "web"}), kubetest.Service("cart"), target, kubetest.ReplicaSet("cart", 1), kubetest.ReplicaSet("cart", 2)}, c.pods...)
 			s := newWorld(t, objects...).snapshot(t).Service("shop/cart")
 			if s.Request != c.want {
 				t.Errorf("a replica asks for %v, want %v", s.Request, c.want)
@@ -76,9 +77,9 @@ func TestRequestsAreThoseOfThePods(t *testing.T) {
 			}
 		})
 	}
-	worker := pod("train", "bert-1", "n1", "Job", "bert")
+	worker := kubetest.Pod("train", "bert-1", "n1", "Job", "bert")
 	asks(worker, "9", "3Gi")
-	m := newWorld(t, elasticJob("bert"), batchJob("bert", 1), worker).snapshot(t).Job("train/bert").Members[0]
+	m := newWorld(t, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 1), worker).snapshot(t).Job("train/bert").Members[0]
 	if want := (fleet.Resources{CPU: 9000, Memory: 3 * fleet.GiB, Pods: 1}); m.Request != want {
 		t.Errorf("a worker asks for %v, want %v", m.Request, want)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -20,7 +21,7 @@ import (
 
 // fitted is shop whose service has its requests changed by a mode.
 func fitted(mode string, more ...metav1.Object) []metav1.Object {
-	objects := append(shop(), more...)
+	objects := append(kubetest.Shop(), more...)
 	for _, o := range objects {
 		if s, ok := o.(*v1alpha1.ElasticService); ok {
 			s.Spec.RequestsMode = mode
@@ -57,7 +58,7 @@ func TestApplyResizesTheTemplate(t *testing.T) {
 
 func TestApplyResizesPodsInPlace(t *testing.T) {
 	w := newWorld(t, fitted("InPlace")...)
-	ref := planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(uidOf("Pod", "cart-b"))}
+	ref := planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}
 	if r := w.do(t, planner.Plan{LeaderEpoch: 7, Resizes: []planner.Resize{resizeCart(fleet.RequestsInPlace, ref)}}); r[0].Outcome != loop.Done {
 		t.Fatalf("%+v", r)
 	}
@@ -143,8 +144,8 @@ func TestResizedContainers(t *testing.T) {
 func TestReportRecommendation(t *testing.T) {
 	r := newReported(t, fitted("Recreate")...)
 	p := portrait.Portrait{Version: portrait.Version, Advice: portrait.Recommendation{Days: 3.5,
-		CPU:    fleet.KnownAt(portrait.Bounds{Lower: 0.2, Target: 0.5001, Upper: 1}, t0),
-		Memory: fleet.KnownAt(portrait.Bounds{Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}, t0)}}
+		CPU:    fleet.KnownAt(portrait.Bounds{Lower: 0.2, Target: 0.5001, Upper: 1}, kubetest.Now),
+		Memory: fleet.KnownAt(portrait.Bounds{Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}, kubetest.Now)}}
 	_, events := r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
 		a := resizeCart(fleet.RequestsRecreate)
@@ -155,7 +156,7 @@ func TestReportRecommendation(t *testing.T) {
 	s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
 	if s == nil || *s.CPUMillicores != (v1alpha1.RequestBounds{Current: 2000, Lower: 200, Target: 501, Upper: 1000}) ||
 		*s.MemoryBytes != (v1alpha1.RequestBounds{Current: 2 << 30, Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}) ||
-		s.HistoryHours != 84 || timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "memory alone is applied") {
+		s.HistoryHours != 84 || timeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "memory alone is applied") {
 		t.Errorf("recommendation = %+v", s)
 	}
 	want := "Normal Resized Deployment shop/cart from cpu=2 memory=2Gi to cpu=2 memory=3Gi: 3.5 days ask for it"
@@ -163,17 +164,17 @@ func TestReportRecommendation(t *testing.T) {
 		t.Errorf("events %q, want %q", events, want)
 	}
 	// A resize that is held back says by what, and the time of the last change stays and is read back.
-	r.clock.now = t0.Add(10 * time.Minute)
+	r.clock.Time = kubetest.Now.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
 		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"},
 			By: reason.Of(reason.Paused, "All")}}
 	})
 	s = objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
-	if timeOf(s.AppliedTime) != t0 || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
+	if timeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
 		t.Errorf("recommendation = %+v", s)
 	}
-	if got := r.snapshot(t).Service("shop/cart").Resized; !got.OK || got.Value != t0 {
+	if got := r.snapshot(t).Service("shop/cart").Resized; !got.OK || got.Value != kubetest.Now {
 		t.Errorf("read back: %+v", got)
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -29,7 +30,7 @@ import (
 func scriptMembers(text string) []ringMember {
 	var out []ringMember
 	for w := range strings.FieldsSeq(text) {
-		m := ringMember{host: w[:1], name: w[:1], id: fleet.UID(w[:1]), ready: true, created: t0.Add(time.Duration(w[0]) * time.Second)}
+		m := ringMember{host: w[:1], name: w[:1], id: fleet.UID(w[:1]), ready: true, created: kubetest.Now.Add(time.Duration(w[0]) * time.Second)}
 		for rest := w[1:]; rest != ""; {
 			switch rest[0] {
 			case '!':
@@ -73,7 +74,7 @@ func TestRing(t *testing.T) {
 			r := newRing(nil)
 			for i, s := range c.steps {
 				members, want, _ := strings.Cut(s, " => ")
-				got := r.list(t0.Add(time.Duration(i)*time.Minute), time.Minute, c.floor, scriptMembers(members))
+				got := r.list(kubetest.Now.Add(time.Duration(i)*time.Minute), time.Minute, c.floor, scriptMembers(members))
 				if g := strings.Join(got, " "); g != want {
 					t.Errorf("step %d, %s: listed %q", i, s, g)
 				}
@@ -83,21 +84,21 @@ func TestRing(t *testing.T) {
 }
 
 func TestRingForgets(t *testing.T) {
-	r := newRing(&v1alpha1.HostListStatus{LeftOut: []v1alpha1.LeftOutHost{{Host: "b", Until: metav1.NewTime(t0.Add(time.Minute)), Failures: 9}}})
-	if got := r.list(t0, time.Minute, 0, scriptMembers("a b")); !slices.Equal(got, []string{"a"}) {
+	r := newRing(&v1alpha1.HostListStatus{LeftOut: []v1alpha1.LeftOutHost{{Host: "b", Until: metav1.NewTime(kubetest.Now.Add(time.Minute)), Failures: 9}}})
+	if got := r.list(kubetest.Now, time.Minute, 0, scriptMembers("a b")); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("a new leader lists %v", got)
 	}
-	r.list(t0.Add(time.Minute), time.Minute, 0, scriptMembers("a b"))
-	r.list(t0.Add(2*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
-	if out := r.leftOut(t0.Add(2 * time.Minute)); len(out) != 1 || !out[0].Until.Equal(&metav1.Time{Time: t0.Add(18 * time.Minute)}) || out[0].Failures != 10 {
+	r.list(kubetest.Now.Add(time.Minute), time.Minute, 0, scriptMembers("a b"))
+	r.list(kubetest.Now.Add(2*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
+	if out := r.leftOut(kubetest.Now.Add(2 * time.Minute)); len(out) != 1 || !out[0].Until.Equal(&metav1.Time{Time: kubetest.Now.Add(18 * time.Minute)}) || out[0].Failures != 10 {
 		t.Errorf("left out %+v: sixteen cool-downs are the most", out)
 	}
-	r.list(t0.Add(40*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
-	r.list(t0.Add(41*time.Minute), time.Minute, 0, scriptMembers("a b+2"))
-	if out := r.leftOut(t0.Add(41 * time.Minute)); len(out) != 1 || out[0].Failures != 1 {
+	r.list(kubetest.Now.Add(40*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
+	r.list(kubetest.Now.Add(41*time.Minute), time.Minute, 0, scriptMembers("a b+2"))
+	if out := r.leftOut(kubetest.Now.Add(41 * time.Minute)); len(out) != 1 || out[0].Failures != 1 {
 		t.Errorf("left out %+v: after long calm a failure is a first one", out)
 	}
-	r.list(t0.Add(80*time.Minute), time.Minute, 0, nil)
+	r.list(kubetest.Now.Add(80*time.Minute), time.Minute, 0, nil)
 	if len(r.hosts) != 0 {
 		t.Errorf("%d hosts are kept that nobody is at", len(r.hosts))
 	}
@@ -107,7 +108,7 @@ func TestRingForgets(t *testing.T) {
 // than the minimum while enough are there.
 func TestRingProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, now := newRing(nil), t0
+		r, now := newRing(nil), kubetest.Now
 		floor := rapid.IntRange(0, 4).Draw(t, "floor")
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second)
@@ -150,10 +151,10 @@ func ringWorld(t *testing.T, more ...metav1.Object) *world {
 	e.Spec.Hosts = &v1alpha1.HostList{Role: "worker", Slots: 2}
 	objects := append([]metav1.Object{u, e}, more...)
 	for i := range 3 {
-		p := pod("train", fmt.Sprintf("bert-worker-%d", i), "n1", "MPIJob", "bert")
+		p := kubetest.Pod("train", fmt.Sprintf("bert-worker-%d", i), "n1", "MPIJob", "bert")
 		p.Labels = map[string]string{"training.kubeflow.org/job-role": "worker"}
 		p.Spec.Hostname, p.Spec.Subdomain = p.Name, "bert"
-		p.Status.Conditions = []corev1.PodCondition{ready(ourTime(time.Minute))}
+		p.Status.Conditions = []corev1.PodCondition{kubetest.Ready(kubetest.Ago(time.Minute))}
 		objects = append(objects, p)
 	}
 	return newWorld(t, objects...)
@@ -172,7 +173,7 @@ func (w *world) hostList(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !metav1.IsControlledBy(m, &metav1.ObjectMeta{UID: uidOf("ElasticJob", "bert")}) {
+	if !metav1.IsControlledBy(m, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob", "bert")}) {
 		t.Errorf("the list is not the job's: %+v", m.OwnerReferences)
 	}
 	return m.Data
@@ -194,7 +195,7 @@ func TestHostList(t *testing.T) {
 		return o.api.Status.Hosts != nil && o.api.Status.Hosts.Listed == 3 && o.api.Status.Hosts.ConfigMap == "bert-hosts"
 	})
 
-	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"}, ID: fleet.UID(uidOf("Pod", "bert-worker-1"))}
+	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"}, ID: fleet.UID(kubetest.UID("Pod", "bert-worker-1"))}
 	plan := &planner.Plan{Notices: []planner.Notice{{Pod: one, Loan: "l", Epoch: 3}}}
 	w.report(t, plan, loop.Result{Action: planner.ActionNotice, Subject: one.Name.String(), Outcome: loop.Failed})
 	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 3 {
@@ -219,7 +220,7 @@ func TestHostListShrinks(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
 	plan := shrinking()
-	start := w.clock.now
+	start := w.clock.Time
 	for _, c := range []struct {
 		after   time.Duration
 		outcome loop.Outcome
@@ -232,7 +233,7 @@ func TestHostListShrinks(t *testing.T) {
 		{150 * time.Second, "", planner.Plan{}, 2},
 		{4 * time.Minute, "", planner.Plan{}, 3},
 	} {
-		w.clock.now = start.Add(c.after)
+		w.clock.Time = start.Add(c.after)
 		rs := w.do(t, c.plan)
 		if len(rs) != len(c.plan.Jobs) || len(rs) > 0 && rs[0].Outcome != c.outcome {
 			t.Errorf("%s: %+v, want %s", c.after, rs, c.outcome)
@@ -252,15 +253,15 @@ func shrinking() planner.Plan {
 
 // TestHostListIsChargedOnce: what waits for the list is written into the ledger when it is done, and not in each cycle until then.
 func TestHostListIsChargedOnce(t *testing.T) {
-	p := pool("web", "Online", inWeb)
+	p := kubetest.Pool("web", "Online", kubetest.InWeb)
 	wideBudget(p)
-	w := ringWorld(t, p, node("n1", inWeb))
+	w := ringWorld(t, p, kubetest.Node("n1", kubetest.InWeb))
 	w.report(t, &planner.Plan{})
 	plan := shrinking()
 	plan.Jobs[0].Charges = []planner.Charge{{Pool: "web", Pods: 1}}
-	start := w.clock.now
+	start := w.clock.Time
 	for after := time.Duration(0); after <= hostsLag; after += 15 * time.Second {
-		w.clock.now = start.Add(after)
+		w.clock.Time = start.Add(after)
 		outcome, charged := loop.Stale, int32(0)
 		if after == hostsLag {
 			outcome, charged = loop.Done, 1
@@ -279,7 +280,7 @@ func TestHostListIsChargedOnce(t *testing.T) {
 func TestHeldPlanKeepsTheList(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
-	w.lead(leadership{8, testLease}) // another controller leads by now
+	w.lead(leadership{8, kubetest.Lease}) // another controller leads by now
 	plan := shrinking()
 	if rs := w.do(t, plan); rs[0].Outcome != loop.Stale {
 		t.Errorf("%+v", rs)
@@ -296,7 +297,7 @@ func TestHostListOfABrokenRing(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
 	plan := shrinking()
-	plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangBackedOff, Since: t0, RetryAt: t0.Add(time.Minute)}}}
+	plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangBackedOff, Since: kubetest.Now, RetryAt: kubetest.Now.Add(time.Minute)}}}
 	if rs := w.do(t, plan); rs[0].Outcome != loop.Done {
 		t.Errorf("%+v", rs)
 	}
@@ -333,7 +334,7 @@ func TestHostLeftOut(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	w.events = declared{events, t}
 	w.report(t, &planner.Plan{})
-	until := metav1.NewTime(w.clock.now.Add(time.Duration(v1alpha1.DefaultHostCooldownSeconds) * time.Second))
+	until := metav1.NewTime(w.clock.Time.Add(time.Duration(v1alpha1.DefaultHostCooldownSeconds) * time.Second))
 	rests := func(worker int) v1alpha1.LeftOutHost {
 		return v1alpha1.LeftOutHost{Host: fmt.Sprintf("bert-worker-%d.bert.train.svc", worker), Until: until, Failures: 1}
 	}
@@ -370,7 +371,7 @@ func TestHostLeftOut(t *testing.T) {
 			return h != nil && int(h.Listed) == 3-len(c.out) && cmp.Equal(c.out, h.LeftOut, timesEqual)
 		})
 	}
-	w.clock.now = until.Time
+	w.clock.Time = until.Time
 	w.report(t, &planner.Plan{})
 	if got := w.hostList(t)["hosts"]; strings.Count(got, "\n") != 2 || !strings.Contains(got, rests(1).Host) {
 		t.Errorf("hosts after the cool-down %q: who is not ready stays away", got)
@@ -379,12 +380,12 @@ func TestHostLeftOut(t *testing.T) {
 
 // TestHostListNoticed: a notice from before stands in the pod's annotation, and keeps it off the list of a new leader too.
 func TestHostListNoticed(t *testing.T) {
-	p := pod("train", "bert-worker-9", "n1", "MPIJob", "bert")
+	p := kubetest.Pod("train", "bert-worker-9", "n1", "MPIJob", "bert")
 	p.Labels = map[string]string{"training.kubeflow.org/job-role": "worker"}
 	p.Spec.Hostname, p.Spec.Subdomain = p.Name, "bert"
-	p.Status.Conditions = []corev1.PodCondition{ready(ourTime(time.Minute))}
+	p.Status.Conditions = []corev1.PodCondition{kubetest.Ready(kubetest.Ago(time.Minute))}
 	p.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T12:01:31Z"}`}
-	w := ringWorld(t, p, loan("l", "n1", "Noticed", 3, 0))
+	w := ringWorld(t, p, kubetest.Loan("l", "n1", "Noticed", 3, 0))
 	w.report(t, &planner.Plan{})
 	if got := w.hostList(t)["hosts"]; strings.Count(got, "\n") != 3 || strings.Contains(got, "bert-worker-9") {
 		t.Errorf("hosts %q", got)
@@ -412,7 +413,7 @@ func TestNoticed(t *testing.T) {
 // TestHostListRefused: without the right, or with another owner's ConfigMap in the way, an event of the job says once
 // how to fix it.
 func TestHostListRefused(t *testing.T) {
-	theirs := &corev1.ConfigMap{ObjectMeta: objectMeta("ConfigMap", "train", "bert-hosts"), Data: map[string]string{"theirs": "yes"}}
+	theirs := &corev1.ConfigMap{ObjectMeta: kubetest.Meta("ConfigMap", "train", "bert-hosts"), Data: map[string]string{"theirs": "yes"}}
 	w := ringWorld(t, theirs)
 	events := record.NewFakeRecorder(10)
 	w.events = declared{events, t}
@@ -471,10 +472,10 @@ func TestHostListHasAWorkingLauncher(t *testing.T) {
 		e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "launcher", Min: 1, Max: 1, Stable: true, WorkloadRef: e.Spec.Members[0].WorkloadRef})
 		objects := []metav1.Object{u, e}
 		for _, name := range []string{"bert-launcher", "bert-worker-0"} {
-			p := pod("train", name, "n1", "MPIJob", "bert")
+			p := kubetest.Pod("train", name, "n1", "MPIJob", "bert")
 			p.Labels = map[string]string{"training.kubeflow.org/job-role": strings.Split(name, "-")[1]}
 			p.Spec.Hostname, p.Spec.Subdomain = p.Name, "bert"
-			p.Status.Conditions = []corev1.PodCondition{ready(ourTime(time.Minute))}
+			p.Status.Conditions = []corev1.PodCondition{kubetest.Ready(kubetest.Ago(time.Minute))}
 			objects = append(objects, p)
 		}
 		w := newWorld(t, objects...)

@@ -10,17 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // A leader waits for another installation that works, and for nothing else that looks like one.
 func TestALeaderWaitsForAnotherInstallation(t *testing.T) {
 	lease := func(namespace, holder string, ago time.Duration) *coordinationv1.Lease {
 		l := leaderLease(holder, 3)
-		l.Namespace, l.Spec.RenewTime = namespace, ptr(metav1.NewMicroTime(time.Now().Add(-ago)))
+		l.Namespace, l.Spec.RenewTime = namespace, kubetest.Ptr(metav1.NewMicroTime(time.Now().Add(-ago)))
 		return l
 	}
 	of := func(namespace string) *v1alpha1.CapacityPool {
-		p := pool("web", "Online", inWeb)
+		p := kubetest.Pool("web", "Online", kubetest.InWeb)
 		p.Status.LeaderNamespace, p.Status.LeaderEpoch = namespace, 40
 		return p
 	}
@@ -36,7 +37,7 @@ func TestALeaderWaitsForAnotherInstallation(t *testing.T) {
 		"it gave its Lease up":              {[]metav1.Object{of("two"), lease("two", "", time.Second)}, false},
 		"its Lease is gone":                 {[]metav1.Object{of("two")}, false},
 		"a tenant's Lease of the same name": {[]metav1.Object{of(""), lease("shop", "a tenant", time.Second)}, false},
-		"the pool is of this installation":  {[]metav1.Object{of(ourNamespace), lease("shop", "a tenant", time.Second)}, false},
+		"the pool is of this installation":  {[]metav1.Object{of(kubetest.Namespace), lease("shop", "a tenant", time.Second)}, false},
 		"there are no pools":                {[]metav1.Object{lease("shop", "a tenant", time.Second)}, false},
 	} {
 		w := newWorld(t, c.objects...)
@@ -62,10 +63,10 @@ func TestALeaderEndsAtAnotherInstallation(t *testing.T) {
 		"another, same epoch":  {"two", 7, true},
 		"one before":           {"two", 6, false},
 		"beyond belief":        {"two", 1 << 62, false},
-		"this one":             {ourNamespace, 7, false},
+		"this one":             {kubetest.Namespace, 7, false},
 		"one that says nobody": {"", 8, false},
 	} {
-		p := pool("web", "Online", inWeb)
+		p := kubetest.Pool("web", "Online", kubetest.InWeb)
 		p.Status.LeaderNamespace, p.Status.LeaderEpoch = c.namespace, c.epoch
 		w := newWorld(t, p)
 		w.snapshot(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -61,7 +62,7 @@ func TestForeignTaints(t *testing.T) {
 		}, tolerates(""), "web", false, fleet.Shut{By: fleet.ShutByTaint, Taint: "karpenter.sh/disrupted:NoSchedule"}},
 		{"our own", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, nil, "web", true, fleet.Shut{}},
 		{"a pool of offline", func(n *corev1.Node) {
-			n.Labels, n.Spec.Taints = inBatch, []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
+			n.Labels, n.Spec.Taints = kubetest.InBatch, []corev1.Taint{taint("maintenance", "yes", corev1.TaintEffectNoSchedule)}
 		}, nil, "batch", true, fleet.Shut{}},
 		{"cordoned", func(n *corev1.Node) {
 			n.Spec.Unschedulable, n.Spec.Taints = true, []corev1.Taint{taint(corev1.TaintNodeUnschedulable, "", corev1.TaintEffectNoSchedule)}
@@ -69,11 +70,11 @@ func TestForeignTaints(t *testing.T) {
 		{"not ready", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }, nil, "web", false, fleet.Shut{By: fleet.ShutByKubelet}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, d := node("n1", inWeb), deployment("cart", 3)
+			n, d := kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 3)
 			c.change(n)
 			d.Spec.Template.Spec.Tolerations = c.of
-			w := newWorld(t, n, node("n2", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), d, replicaSet("cart", 1),
-				pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), service("cart"))
+			w := newWorld(t, n, kubetest.Node("n2", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), d, kubetest.ReplicaSet("cart", 1),
+				kubetest.Pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), kubetest.Service("cart"))
 			for _, x := range w.snapshot(t).Nodes {
 				want, shut := true, fleet.Shut{}
 				if x.Name == "n1" {
@@ -89,7 +90,7 @@ func TestForeignTaints(t *testing.T) {
 
 // The pool names what keeps online pods off and on how many machines; an event comes with the first of it.
 func TestReportShutMachines(t *testing.T) {
-	r := newReported(t, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), node("n1", inWeb), node("n2", inWeb))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb))
 	room := func(shut ...planner.ShutMachines) metav1.Condition {
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 2, Shut: shut}}
@@ -111,7 +112,7 @@ func TestReportShutMachines(t *testing.T) {
 
 // RoomShut comes once when taints begin to keep online pods off, again when the taints change or come back, and not for a cordon.
 func TestRoomShutIsSaidOnce(t *testing.T) {
-	r := newReported(t, pool("web", "Online", inWeb), node("n1", inWeb))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Node("n1", kubetest.InWeb))
 	shut := func(by fleet.ShutBy, taint string, nodes int) planner.ShutMachines {
 		return planner.ShutMachines{By: fleet.Shut{By: by, Taint: taint}, Nodes: nodes}
 	}
@@ -158,11 +159,11 @@ func TestForeignTaintsOfOffline(t *testing.T) {
 		{"a preference", taints("dedicated", corev1.TaintEffectPreferNoSchedule), nil, nil},
 		{"our own", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, nil, nil},
 	} {
-		n, d := node("n1", inBatch), deployment("cart", 3)
+		n, d := kubetest.Node("n1", kubetest.InBatch), kubetest.Deployment("cart", 3)
 		c.change(n)
 		d.Spec.Template.Spec.Tolerations = c.of
-		w := newWorld(t, n, node("n2", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), d, replicaSet("cart", 1),
-			pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), service("cart"))
+		w := newWorld(t, n, kubetest.Node("n2", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), d, kubetest.ReplicaSet("cart", 1),
+			kubetest.Pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), kubetest.Service("cart"))
 		for _, x := range w.snapshot(t).Nodes {
 			if x.Name == "n1" && (!x.Ready || !slices.Equal(x.Repels, c.want)) {
 				t.Errorf("%s: ready %v, repels %v, want %v", c.name, x.Ready, x.Repels, c.want)

@@ -9,12 +9,13 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/validate"
 )
 
 func TestServiceFactsOfASpec(t *testing.T) {
 	window, each := int32(60), resource.MustParse("12.5")
-	s := service("cart")
+	s := kubetest.Service("cart")
 	s.Spec.SLO.Latency = []v1alpha1.LatencyLevel{{Percentile: "99.9", Under: "250ms"}}
 	s.Spec.Forecast, s.Spec.Startup = &v1alpha1.Forecast{Quantile: "0.99"}, "1m30s"
 	s.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScalingRules{StabilizationWindowSeconds: &window}}
@@ -45,12 +46,12 @@ func TestServiceFactsOfASpec(t *testing.T) {
 
 // Fields that are left out have the API's defaults; without metrics CPU is held at the level of the SLO, or at 60 %.
 func TestServiceFactsOfAShortSpec(t *testing.T) {
-	f := newServiceFacts(service("cart"), validate.DefaultNamespaceLabel)
+	f := newServiceFacts(kubetest.Service("cart"), validate.DefaultNamespaceLabel)
 	if m := f.service.Metrics; len(m) != 1 || m[0].Target != 0.7 || f.service.Quantile != 0.95 ||
 		f.service.StartUp != 0 || f.problem.Any() {
 		t.Errorf("metrics %+v, quantile %v, start-up %v, problem %v", m, f.service.Quantile, f.service.StartUp, f.problem)
 	}
-	s := service("cart")
+	s := kubetest.Service("cart")
 	s.Spec.SLO = v1alpha1.SLO{Latency: []v1alpha1.LatencyLevel{{Percentile: "99", Under: "1s"}}}
 	if m := newServiceFacts(s, validate.DefaultNamespaceLabel).service.Metrics; len(m) != 1 || m[0].Target != 0.6 {
 		t.Errorf("metrics %+v", m)
@@ -72,7 +73,7 @@ func TestReportObjective(t *testing.T) {
 			Over: "7d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := shop()
+			objects := kubetest.Shop()
 			for _, o := range objects {
 				if s, ok := o.(*v1alpha1.ElasticService); ok {
 					s.Spec.SLO.Objective = v.stated

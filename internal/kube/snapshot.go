@@ -320,7 +320,7 @@ func (a *assembly) charge(n *fleet.Node) {
 	}
 }
 
-// topology finds a node's cells. The object is named after the node and lies in no namespace.
+// Topology finds a node's cells. The object is named after the node and lies in no namespace.
 func (a *assembly) topology(node string) (*topologyFacts, bool) { return a.c.topologies.get("", node) }
 
 // homeOf is the pool whose selector picks the node. A node picked by two belongs to neither, and both say so: guessing would lend a

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -15,33 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
-
-var (
-	inWeb   = map[string]string{"tier": "web"}
-	inBatch = map[string]string{"tier": "batch"}
-)
-
-// shop is a service of three pods: one of an old revision, one that is not ready.
-func shop() []metav1.Object {
-	old := pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
-	fresh := pod("shop", "cart-b", "n1", "ReplicaSet", "cart-2")
-	starting := pod("shop", "cart-c", "", "ReplicaSet", "cart-2")
-	starting.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
-	return []metav1.Object{
-		node("n1", inWeb), pool("web", "Online", inWeb), deployment("cart", 3), replicaSet("cart", 1), replicaSet("cart", 2),
-		old, fresh, starting, service("cart"),
-	}
-}
 
 // Whose gangs the bundled scheduler times is known by its own name, and by the name under which a pool says that it serves it.
 func TestPodsOfTheBundledScheduler(t *testing.T) {
@@ -52,7 +34,7 @@ func TestPodsOfTheBundledScheduler(t *testing.T) {
 		{"", "springtide", true}, {"", "default-scheduler", false}, {"default-scheduler", "default-scheduler", true},
 		{"springtide", "default-scheduler", false}, {"default-scheduler", "springtide", true}, {"", "", false},
 	} {
-		web, p := pool("web", "Online", inWeb), pod("train", "w0", "", "", "")
+		web, p := kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pod("train", "w0", "", "", "")
 		web.Spec.SchedulerName, p.Spec.SchedulerName = c.pool, c.pod
 		if got := newWorld(t, web, p).snapshot(t).Pods[0].Bundled; got != c.want {
 			t.Errorf("pool served by %q, pod of %q: bundled %v", c.pool, c.pod, got)
@@ -62,13 +44,13 @@ func TestPodsOfTheBundledScheduler(t *testing.T) {
 
 // An owner's UID in an object of another namespace proves nothing: every user who may make pods there can write it.
 func TestOwnersAreOfTheSameNamespace(t *testing.T) {
-	stray := pod("mallory", "cart-x", "n1", "ReplicaSet", "cart-2")
-	stray.OwnerReferences[0].UID = replicaSet("cart", 2).UID
-	newer := replicaSet("cart", 3)
+	stray := kubetest.Pod("mallory", "cart-x", "n1", "ReplicaSet", "cart-2")
+	stray.OwnerReferences[0].UID = kubetest.ReplicaSet("cart", 2).UID
+	newer := kubetest.ReplicaSet("cart", 3)
 	newer.Namespace, newer.UID = "mallory", "newer"
-	jobs := pod("mallory", "bert-x", "n1", "Job", "bert")
-	jobs.OwnerReferences[0].UID = batchJob("bert", 4).UID
-	s := newWorld(t, append(shop(), stray, newer, jobs, elasticJob("bert"), batchJob("bert", 4))...).snapshot(t)
+	jobs := kubetest.Pod("mallory", "bert-x", "n1", "Job", "bert")
+	jobs.OwnerReferences[0].UID = kubetest.BatchJob("bert", 4).UID
+	s := newWorld(t, append(kubetest.Shop(), stray, newer, jobs, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4))...).snapshot(t)
 	svc := s.Service("shop/cart")
 	for i := range svc.Pods {
 		if p := &svc.Pods[i]; p.Name.Namespace != "shop" {
@@ -87,10 +69,10 @@ func TestOwnersAreOfTheSameNamespace(t *testing.T) {
 func TestServiceAndItsPods(t *testing.T) {
 	// A pod with the same name prefix but without the owner belongs to no service; a finished one does not count at
 	// all.
-	stray := pod("shop", "cart-stray", "n1", "", "")
-	ended := pod("shop", "cart-ended", "n1", "ReplicaSet", "cart-2")
+	stray := kubetest.Pod("shop", "cart-stray", "n1", "", "")
+	ended := kubetest.Pod("shop", "cart-ended", "n1", "ReplicaSet", "cart-2")
 	ended.Status.Phase = corev1.PodFailed
-	s := newWorld(t, append(shop(), stray, ended)...).snapshot(t)
+	s := newWorld(t, append(kubetest.Shop(), stray, ended)...).snapshot(t)
 
 	svc := s.Service("shop/cart")
 	if svc == nil {
@@ -102,7 +84,7 @@ func TestServiceAndItsPods(t *testing.T) {
 	if want := (fleet.Resources{CPU: 2000, Memory: 2 * fleet.GiB, Pods: 1}); svc.Request != want {
 		t.Errorf("request = %v, want %v", svc.Request, want)
 	}
-	if svc.Created != t0.Add(-time.Hour) {
+	if svc.Created != kubetest.Now.Add(-time.Hour) {
 		t.Errorf("created = %v: the API server's stamp was not brought into our time", svc.Created)
 	}
 	var got []string
@@ -116,7 +98,7 @@ func TestServiceAndItsPods(t *testing.T) {
 		t.Errorf("Ready() = %d, want 1: the old revision does not count", n)
 	}
 	b, c := svc.Pods[1], svc.Pods[2]
-	if b.ReadySince.Value != t0.Add(-29*time.Minute) || b.Started.Value != t0.Add(-30*time.Minute) || b.Created != t0.Add(-time.Hour) {
+	if b.ReadySince.Value != kubetest.Now.Add(-29*time.Minute) || b.Started.Value != kubetest.Now.Add(-30*time.Minute) || b.Created != kubetest.Now.Add(-time.Hour) {
 		t.Errorf("times of cart-b: started %v, ready %v, created %v", b.Started.Value, b.ReadySince.Value, b.Created)
 	}
 	if !c.Unschedulable || c.Ready || c.Node != "" {
@@ -134,38 +116,38 @@ func TestServiceAndItsPods(t *testing.T) {
 // never had it. TestTimesOfRealMachines: a kubelet and an agent stamp by their machine's clock, as the API server does
 // by its own.
 func TestTimesOfRealMachines(t *testing.T) {
-	p := pod("shop", "cart-b", "n1", "ReplicaSet", "cart-2")
+	p := kubetest.Pod("shop", "cart-b", "n1", "ReplicaSet", "cart-2")
 	p.Status.HostIP = "10.0.2.15"
-	started := metav1.NewTime(p.Status.StartTime.Add(skew))
+	started := metav1.NewTime(p.Status.StartTime.Add(kubetest.Skew))
 	p.Status.StartTime = &started
 	for i := range p.Status.Conditions {
-		p.Status.Conditions[i].LastTransitionTime = metav1.NewTime(p.Status.Conditions[i].LastTransitionTime.Add(skew))
+		p.Status.Conditions[i].LastTransitionTime = metav1.NewTime(p.Status.Conditions[i].LastTransitionTime.Add(kubetest.Skew))
 	}
-	share := nodeShare("n1", "l", "web", "batch", 3, true, 0)
+	share := kubetest.NodeShare("n1", "l", "web", "batch", 3, true, 0)
 	share.Status.Reporter = v1alpha1.ReporterAgent
-	seen := metav1.NewTime(share.Status.Parcels[0].Time.Add(skew))
+	seen := metav1.NewTime(share.Status.Parcels[0].Time.Add(kubetest.Skew))
 	share.Status.Parcels[0].Time = &seen
-	s := newWorld(t, node("n1", inWeb), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch), p, share).snapshot(t)
-	if got := s.Pods[0]; got.ReadySince.Value != t0.Add(-29*time.Minute) || got.Started.Value != t0.Add(-30*time.Minute) {
+	s := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), p, share).snapshot(t)
+	if got := s.Pods[0]; got.ReadySince.Value != kubetest.Now.Add(-29*time.Minute) || got.Started.Value != kubetest.Now.Add(-30*time.Minute) {
 		t.Errorf("the pod started %v and is ready since %v", got.Started.Value, got.ReadySince.Value)
 	}
-	if got := s.Nodes[0].Share.Parcels; len(got) != 1 || got[0].CleanAt != t0.Add(-time.Minute) {
+	if got := s.Nodes[0].Share.Parcels; len(got) != 1 || got[0].CleanAt != kubetest.Now.Add(-time.Minute) {
 		t.Errorf("%+v: want the parcel clean a minute ago", got)
 	}
 }
 
 func TestReadySince(t *testing.T) {
-	at := ourTime(5 * time.Minute)
+	at := kubetest.Ago(5 * time.Minute)
 	for name, c := range map[string]struct {
 		conditions []corev1.PodCondition
 		ready      bool
 		since      fleet.Known[time.Time]
 	}{
-		"ready":          {[]corev1.PodCondition{ready(at)}, true, fleet.KnownAt(at.UTC(), at.UTC())},
+		"ready":          {[]corev1.PodCondition{kubetest.Ready(at)}, true, fleet.KnownAt(at.UTC(), at.UTC())},
 		"lost readiness": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at}}, false, fleet.KnownAt(at.UTC(), at.UTC())},
 		"never told":     {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at}}, false, fleet.Known[time.Time]{}},
 	} {
-		p := pod("shop", "cart-a", "n1", "", "")
+		p := kubetest.Pod("shop", "cart-a", "n1", "", "")
 		p.Status.Conditions = c.conditions
 		if got := newPodFacts(p).pod; got.Ready != c.ready || got.ReadySince != c.since {
 			t.Errorf("%s: ready %v since %+v, want %v since %+v", name, got.Ready, got.ReadySince, c.ready, c.since)
@@ -174,23 +156,23 @@ func TestReadySince(t *testing.T) {
 }
 
 func TestServiceBlocked(t *testing.T) {
-	second := service("cart")
-	second.Name, second.UID, second.CreationTimestamp = "a-younger", "younger", apiStamp(time.Minute)
-	floor := service("cart")
+	second := kubetest.Service("cart")
+	second.Name, second.UID, second.CreationTimestamp = "a-younger", "younger", kubetest.Stamp(time.Minute)
+	floor := kubetest.Service("cart")
 	floor.Spec.Actuation = "HPAFloor"
-	kedaOwned := autoscaler("keda-hpa-cart", "cart")
-	kedaOwned.OwnerReferences = ownedBy("ScaledObject", "cart")
-	cron := service("cart")
+	kedaOwned := kubetest.Autoscaler("keda-hpa-cart", "cart")
+	kedaOwned.OwnerReferences = kubetest.OwnedBy("ScaledObject", "cart")
+	cron := kubetest.Service("cart")
 	cron.Spec.Windows = []v1alpha1.Window{{Name: "noon", Start: "0 25 * * *", Duration: "1h", TimeZone: "UTC"}}
-	feast := service("cart")
+	feast := kubetest.Service("cart")
 	feast.Spec.Calendar = &v1alpha1.Calendar{TimeZone: "UTC", Days: []v1alpha1.CalendarDay{{Name: "never", Date: "02-30"}}}
-	daemon := service("cart")
+	daemon := kubetest.Service("cart")
 	daemon.Spec.TargetRef.Kind = "DaemonSet"
 	scaled := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject",
 		"metadata": map[string]any{"namespace": "shop", "name": "by-queue"}, "spec": map[string]any{"scaleTargetRef": map[string]any{"name": "cart"}}}}
 	paused := scaled.DeepCopy()
 	paused.SetAnnotations(map[string]string{v1alpha1.AnnotationKEDAPaused: "true"})
-	looksOn := service("cart")
+	looksOn := kubetest.Service("cart")
 	looksOn.Spec.Mode = "Observe"
 	cronHPA := func(kind, name string) metav1.Object {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "autoscaling.alibabacloud.com/v1beta1", "kind": "CronHorizontalPodAutoscaler",
@@ -204,31 +186,31 @@ func TestServiceBlocked(t *testing.T) {
 		id      fleet.ServiceID
 		want    string // the beginning
 	}{
-		{"a CronHPA on the target", []metav1.Object{service("cart"), deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart",
+		{"a CronHPA on the target", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart",
 			"CronHPAFound: CronHorizontalPodAutoscaler evening scales the target too: write its jobs as spec.windows and delete it"},
-		{"a CronHPA on the HPA", []metav1.Object{floor, deployment("cart", 3), autoscaler("mine", "cart"), cronHPA("HorizontalPodAutoscaler", "mine")},
+		{"a CronHPA on the HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart"), cronHPA("HorizontalPodAutoscaler", "mine")},
 			"shop/cart", "CronHPAFound: "},
-		{"a CronHPA on something else", []metav1.Object{service("cart"), deployment("cart", 3), cronHPA("Deployment", "other")}, "shop/cart", ""},
-		{"accepted", []metav1.Object{service("cart"), deployment("cart", 3)}, "shop/cart", ""},
-		{"no target", []metav1.Object{service("cart")}, "shop/cart", "TargetNotFound: there is no Deployment shop/cart"},
-		{"the older of two acts", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/cart", ""},
-		{"the younger of two is blocked", []metav1.Object{service("cart"), second, deployment("cart", 3)}, "shop/a-younger",
+		{"a CronHPA on something else", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), cronHPA("Deployment", "other")}, "shop/cart", ""},
+		{"accepted", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3)}, "shop/cart", ""},
+		{"no target", []metav1.Object{kubetest.Service("cart")}, "shop/cart", "TargetNotFound: there is no Deployment shop/cart"},
+		{"the older of two acts", []metav1.Object{kubetest.Service("cart"), second, kubetest.Deployment("cart", 3)}, "shop/cart", ""},
+		{"the younger of two is blocked", []metav1.Object{kubetest.Service("cart"), second, kubetest.Deployment("cart", 3)}, "shop/a-younger",
 			"Conflicted: Deployment shop/cart is the target of the older ElasticService shop/cart"},
-		{"an HPA that is not adopted", []metav1.Object{service("cart"), deployment("cart", 3), autoscaler("mine", "cart")}, "shop/cart",
+		{"an HPA that is not adopted", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart")}, "shop/cart",
 			"HPAFound: HorizontalPodAutoscaler mine scales the target: set spec.actuation to HPAFloor"},
-		{"an HPA on something else", []metav1.Object{service("cart"), deployment("cart", 3), autoscaler("mine", "other")}, "shop/cart", ""},
-		{"a floor without an HPA", []metav1.Object{floor, deployment("cart", 3)}, "shop/cart", "HPAMissing: "},
-		{"a floor under an HPA", []metav1.Object{floor, deployment("cart", 3), autoscaler("mine", "cart")}, "shop/cart", ""},
-		{"a floor under two", []metav1.Object{floor, deployment("cart", 3), autoscaler("mine", "cart"), autoscaler("yours", "cart")}, "shop/cart",
+		{"an HPA on something else", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "other")}, "shop/cart", ""},
+		{"a floor without an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3)}, "shop/cart", "HPAMissing: "},
+		{"a floor under an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart")}, "shop/cart", ""},
+		{"a floor under two", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart"), kubetest.Autoscaler("yours", "cart")}, "shop/cart",
 			"HPAAmbiguous: HorizontalPodAutoscalers mine, yours all"},
-		{"a floor under KEDA's HPA", []metav1.Object{floor, deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
-		{"a ScaledObject", []metav1.Object{service("cart"), deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
-		{"a ScaledObject that is paused", []metav1.Object{service("cart"), deployment("cart", 3), paused}, "shop/cart", ""},
-		{"a ScaledObject in charge, and only looking on", []metav1.Object{looksOn, deployment("cart", 3), scaled, kedaOwned}, "shop/cart", ""},
-		{"a CronHPA in charge, and only looking on", []metav1.Object{looksOn, deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart", ""},
-		{"an HPA in charge, and only looking on", []metav1.Object{looksOn, deployment("cart", 3), autoscaler("mine", "cart")}, "shop/cart", "HPAFound: "},
-		{"a window that cannot be", []metav1.Object{cron, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
-		{"a day that cannot be", []metav1.Object{feast, deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.calendar.days[0].date: "},
+		{"a floor under KEDA's HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
+		{"a ScaledObject", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
+		{"a ScaledObject that is paused", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), paused}, "shop/cart", ""},
+		{"a ScaledObject in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), scaled, kedaOwned}, "shop/cart", ""},
+		{"a CronHPA in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart", ""},
+		{"an HPA in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart")}, "shop/cart", "HPAFound: "},
+		{"a window that cannot be", []metav1.Object{cron, kubetest.Deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
+		{"a day that cannot be", []metav1.Object{feast, kubetest.Deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.calendar.days[0].date: "},
 		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "InvalidSpec: spec.targetRef: no adapter scales a DaemonSet of apps/v1: name a Deployment or a StatefulSet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -242,15 +224,15 @@ func TestServiceBlocked(t *testing.T) {
 
 // A calendar is read with its zone; its regions are sorted, so that services that name them in another order are kin.
 func TestServiceCalendar(t *testing.T) {
-	cart := service("cart")
+	cart := kubetest.Service("cart")
 	cart.Spec.Calendar = &v1alpha1.Calendar{TimeZone: "Asia/Shanghai", Regions: []string{"US", "CN"}, Days: []v1alpha1.CalendarDay{
-		{Name: "sale", Date: "08-08", Days: ptr(int32(3))}, {Name: "opening", Date: "2026-03-01"}}}
-	got := newWorld(t, cart, deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar
+		{Name: "sale", Date: "08-08", Days: kubetest.Ptr(int32(3))}, {Name: "opening", Date: "2026-03-01"}}}
+	got := newWorld(t, cart, kubetest.Deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar
 	want := []fleet.NamedDay{{Name: "sale", Month: time.August, Day: 8, Length: 3}, {Name: "opening", Year: 2026, Month: time.March, Day: 1, Length: 1}}
 	if !slices.Equal(got.Regions, []string{"CN", "US"}) || !slices.Equal(got.Days, want) || got.Zone.String() != "Asia/Shanghai" {
 		t.Errorf("calendar = %+v", got)
 	}
-	if c := newWorld(t, service("cart"), deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar; !c.Empty() {
+	if c := newWorld(t, kubetest.Service("cart"), kubetest.Deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar; !c.Empty() {
 		t.Errorf("a service without a calendar has %+v", c)
 	}
 }
@@ -271,10 +253,10 @@ func TestForeignWriter(t *testing.T) {
 		{"never scaled by us", false, []metav1.ManagedFieldsEntry{field("helm", "", replicas)}, ""},
 		{"owned by nobody", true, []metav1.ManagedFieldsEntry{field("kube-controller-manager", "status", status)}, ""},
 	} {
-		d, s := deployment("cart", 3), service("cart")
+		d, s := kubetest.Deployment("cart", 3), kubetest.Service("cart")
 		d.ManagedFields = c.fields
 		if c.scaled {
-			s.Status.LastScaleTime = ptr(ourTime(time.Hour))
+			s.Status.LastScaleTime = kubetest.Ptr(kubetest.Ago(time.Hour))
 		}
 		// The fake clientset keeps managed fields of its own, so the facts are made by hand.
 		w := newDeploymentFacts(d)
@@ -310,8 +292,8 @@ func TestOwnMinReplicas(t *testing.T) {
 		{"no owner is known", nil, 3},
 		{"another field of it", []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)}}, 3},
 	} {
-		h := autoscaler("mine", "cart")
-		h.Spec.MinReplicas, h.Annotations, h.ManagedFields = ptr(int32(9)), map[string]string{v1alpha1.AnnotationAdopted: "3"}, c.fields
+		h := kubetest.Autoscaler("mine", "cart")
+		h.Spec.MinReplicas, h.Annotations, h.ManagedFields = kubetest.Ptr(int32(9)), map[string]string{v1alpha1.AnnotationAdopted: "3"}, c.fields
 		if got := newHPAFacts(h).adopted; !got.OK || got.Value != c.want {
 			t.Errorf("%s: its owner wants %d, want %d", c.name, got.Value, c.want)
 		}
@@ -337,25 +319,25 @@ func TestSetToZero(t *testing.T) {
 		{"both agree", append(by("springtide", "scale"), by("kubectl", "scale")...), false, ""},
 		{"no writer is known, and 0 is allowed", nil, false, ""},
 	} {
-		d := deployment("cart", 0)
+		d := kubetest.Deployment("cart", 0)
 		d.ManagedFields = c.fields
 		if got := zeroBy(newDeploymentFacts(d).writers, c.ours); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	floor := service("cart")
+	floor := kubetest.Service("cart")
 	floor.Spec.Actuation = "HPAFloor"
-	toZero := autoscaler("mine", "cart")
-	toZero.Spec.MinReplicas = ptr(int32(0))
+	toZero := kubetest.Autoscaler("mine", "cart")
+	toZero.Spec.MinReplicas = kubetest.Ptr(int32(0))
 	for _, c := range []struct {
 		name    string
 		objects []metav1.Object
 		off     bool
 	}{
-		{"at 0", []metav1.Object{service("cart"), deployment("cart", 0)}, true},
-		{"at 1", []metav1.Object{service("cart"), deployment("cart", 1)}, false},
-		{"at 0 under an HPA", []metav1.Object{floor, deployment("cart", 0), autoscaler("mine", "cart")}, true},
-		{"at 0 under an HPA that scales to 0", []metav1.Object{floor, deployment("cart", 0), toZero}, false},
+		{"at 0", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 0)}, true},
+		{"at 1", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 1)}, false},
+		{"at 0 under an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 0), kubetest.Autoscaler("mine", "cart")}, true},
+		{"at 0 under an HPA that scales to 0", []metav1.Object{floor, kubetest.Deployment("cart", 0), toZero}, false},
 	} {
 		if got := newWorld(t, c.objects...).snapshot(t).Service("shop/cart").SetToZero; (got != "") != c.off {
 			t.Errorf("%s: set to 0 by %q, want it off %v", c.name, got, c.off)
@@ -370,7 +352,7 @@ func TestLinkRatioOfSpec(t *testing.T) {
 		want float64
 		bad  bool
 	}{{"", 0, false}, {"3", 3, false}, {"0.4", 0.4, false}, {"0.0", 0, true}, {"-1", 0, true}, {"two", 0, true}} {
-		s := service("cart")
+		s := kubetest.Service("cart")
 		s.Spec.LinkGroup, s.Spec.LinkRatio = "checkout", c.spec
 		f := newServiceFacts(s, "namespace")
 		if bad := strings.Contains(f.problem.Message, "linkRatio"); bad != c.bad || !bad && f.service.LinkRatio != c.want || f.service.LinkGroup != "checkout" {
@@ -380,26 +362,26 @@ func TestLinkRatioOfSpec(t *testing.T) {
 }
 
 func TestPodClasses(t *testing.T) {
-	tolerant := pod("train", "tolerant", "n1", "", "")
+	tolerant := kubetest.Pod("train", "tolerant", "n1", "", "")
 	tolerant.Spec.Tolerations = []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}
-	blanket := pod("kube-system", "blanket", "n1", "", "")
+	blanket := kubetest.Pod("kube-system", "blanket", "n1", "", "")
 	blanket.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	onlineTolerant := pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
+	onlineTolerant := kubetest.Pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
 	onlineTolerant.Spec.Tolerations = tolerant.Spec.Tolerations
-	filler := pod(ourNamespace, "filler", "n1", "", "")
+	filler := kubetest.Pod(kubetest.Namespace, "filler", "n1", "", "")
 	filler.Labels = map[string]string{v1alpha1.LabelComponent: v1alpha1.ComponentFiller}
-	pretender := pod("shop", "pretender", "n1", "", "")
+	pretender := kubetest.Pod("shop", "pretender", "n1", "", "")
 	pretender.Labels = filler.Labels
-	ours := pod(ourNamespace, "scheduler", "n1", "", "")
+	ours := kubetest.Pod(kubetest.Namespace, "scheduler", "n1", "", "")
 	ours.Labels = map[string]string{v1alpha1.LabelComponent: "scheduler"}
-	agent := pod(ourNamespace, "agent", "n1", "DaemonSet", "agent")
+	agent := kubetest.Pod(kubetest.Namespace, "agent", "n1", "DaemonSet", "agent")
 	agent.Labels = map[string]string{v1alpha1.LabelComponent: "agent"}
-	mirror := pod("kube-system", "etcd", "n1", "Node", "n1")
+	mirror := kubetest.Pod("kube-system", "etcd", "n1", "Node", "n1")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 
-	w := newWorld(t, node("n1", inWeb), deployment("cart", 1), replicaSet("cart", 1), service("cart"), batchJob("bert", 4), elasticJob("bert"),
-		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror, daemonSet(ourNamespace, "agent"), daemonSet("kube-system", "proxy"),
-		pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), pod("train", "bert-0", "n1", "Job", "bert"), pod("train", "other", "n1", "Job", "unknown"))
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 1), kubetest.ReplicaSet("cart", 1), kubetest.Service("cart"), kubetest.BatchJob("bert", 4), kubetest.ElasticJob("bert"),
+		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror, kubetest.DaemonSet(kubetest.Namespace, "agent"), kubetest.DaemonSet("kube-system", "proxy"),
+		kubetest.Pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), kubetest.Pod("train", "bert-0", "n1", "Job", "bert"), kubetest.Pod("train", "other", "n1", "Job", "unknown"))
 	want := map[string]fleet.PodClass{
 		"tolerant": fleet.PodOffline, "bert-0": fleet.PodOffline,
 		"blanket": fleet.PodOnline, "other": fleet.PodOnline, "pretender": fleet.PodOnline,
@@ -425,10 +407,6 @@ func TestPodClasses(t *testing.T) {
 	}
 }
 
-func daemonSet(namespace, name string) *appsv1.DaemonSet {
-	return &appsv1.DaemonSet{ObjectMeta: objectMeta("DaemonSet", namespace, name)}
-}
-
 // A pod is of the system by an object that stands behind what it says, and never in an offline tenant's namespace.
 func TestSystemPodsAreProved(t *testing.T) {
 	kruise := &unstructured.Unstructured{}
@@ -436,7 +414,7 @@ func TestSystemPodsAreProved(t *testing.T) {
 	kruise.SetKind("DaemonSet")
 	kruise.SetNamespace("monitoring")
 	kruise.SetName("logs")
-	kruise.SetUID(uidOf("DaemonSet", "logs"))
+	kruise.SetUID(kubetest.UID("DaemonSet", "logs"))
 	ofKruise := func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = gvrKruise.GroupVersion().String() }
 	isMirror := func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
 	tolerating := func(p *corev1.Pod) {
@@ -469,7 +447,7 @@ func TestSystemPodsAreProved(t *testing.T) {
 		"with the annotation, tolerating nothing": {"monitoring", "n1", "", "", []func(*corev1.Pod){isMirror}, false, fleet.PodOnline},
 		"of the kubelet, in a tenant's namespace": {"train", "n1", "Node", "n1", []func(*corev1.Pod){isMirror}, false, fleet.PodOffline},
 	} {
-		p := pod(c.namespace, "p", c.onNode, c.kind, c.owner)
+		p := kubetest.Pod(c.namespace, "p", c.onNode, c.kind, c.owner)
 		for _, change := range c.change {
 			change(p)
 		}
@@ -477,8 +455,8 @@ func TestSystemPodsAreProved(t *testing.T) {
 		if c.without {
 			o = Options{}
 		}
-		w := newWorldWith(t, o, node("n1", inWeb), node("n2", inWeb), daemonSet("monitoring", "proxy"), daemonSet("train", "own"), kruise.DeepCopy(), p,
-			namespaceOf("train", map[string]string{v1alpha1.LabelTenant: "true"}))
+		w := newWorldWith(t, o, kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb), kubetest.DaemonSet("monitoring", "proxy"), kubetest.DaemonSet("train", "own"), kruise.DeepCopy(), p,
+			kubetest.NamespaceOf("train", map[string]string{v1alpha1.LabelTenant: "true"}))
 		got := w.snapshot(t).Pods[0]
 		if got.Class != c.want {
 			t.Errorf("a pod %s is %s, want %s", name, got.Class, c.want)
@@ -491,22 +469,22 @@ func TestSystemPodsAreProved(t *testing.T) {
 }
 
 func TestNodesAndPools(t *testing.T) {
-	both := node("n3", map[string]string{"tier": "web", "extra": "yes"})
-	lent := node("n2", inWeb)
+	both := kubetest.Node("n3", map[string]string{"tier": "web", "extra": "yes"})
+	lent := kubetest.Node("n2", kubetest.InWeb)
 	lent.Spec.Taints = []corev1.Taint{facts.HolderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
 	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1", v1alpha1.LabelNetworkPod: "np1"}
 	lent.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
-	cordoned := node("n4", inBatch)
+	cordoned := kubetest.Node("n4", kubetest.InBatch)
 	cordoned.Spec.Unschedulable = true
 	cordoned.Labels = map[string]string{v1alpha1.LabelHome: v1alpha1.HomeOffline}
-	maps.Copy(cordoned.Labels, inBatch)
-	stale := nodeShare("n4", "gone", "web", "", 1, true, 0)
+	maps.Copy(cordoned.Labels, kubetest.InBatch)
+	stale := kubetest.NodeShare("n4", "gone", "web", "", 1, true, 0)
 	stale.Spec.NodeUID = "an earlier machine"
-	lease := &coordinationv1.Lease{ObjectMeta: objectMeta("Lease", ourNamespace, "springtide-agent-n2"),
-		Spec: coordinationv1.LeaseSpec{RenewTime: ptr(metav1.NowMicro())}}
-	w := newWorld(t, node("n1", inWeb), lent, both, cordoned, pool("web", "Online", inWeb), pool("batch", "Offline", inBatch),
-		pool("extra", "Online", map[string]string{"extra": "yes"}), topology("n2"), stale, lease,
-		loan("l", "n2", "Noticed", 3, 0, 1), nodeShare("n2", "l", "batch", "web", 3, true, 0, 1))
+	lease := &coordinationv1.Lease{ObjectMeta: kubetest.Meta("Lease", kubetest.Namespace, "springtide-agent-n2"),
+		Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NowMicro())}}
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), lent, both, cordoned, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch),
+		kubetest.Pool("extra", "Online", map[string]string{"extra": "yes"}), kubetest.Topology("n2"), stale, lease,
+		kubetest.Loan("l", "n2", "Noticed", 3, 0, 1), kubetest.NodeShare("n2", "l", "batch", "web", 3, true, 0, 1))
 	s := w.snapshot(t)
 
 	byName := map[string]fleet.Node{}
@@ -534,34 +512,20 @@ func TestNodesAndPools(t *testing.T) {
 		t.Errorf("cells of n2 = %+v", n2.Cells)
 	}
 	entry := n2.Share.Find("l")
-	if !entry.IsClean(3) || entry.Holder != "batch" || entry.Next != "web" || entry.CleanAt != t0.Add(-time.Minute) {
+	if !entry.IsClean(3) || entry.Holder != "batch" || entry.Next != "web" || entry.CleanAt != kubetest.Now.Add(-time.Minute) {
 		t.Errorf("share of n2 = %+v", entry)
 	}
 	if byName["n4"].Share.Exists || byName["n4"].Ready || byName["n1"].AgentAlive || len(byName["n1"].Cells) != 0 {
 		t.Errorf("n4 = %+v, n1 = %+v", byName["n4"], byName["n1"])
 	}
 	l := s.Loan("l")
-	if l.Phase != fleet.Noticed || l.Epoch != 3 || l.Since != t0.Add(-10*time.Minute) || l.Parcel != fleet.MakeParcelID(n2.ID, []int{0, 1}) || l.Capacity.CPU != 64000 {
+	if l.Phase != fleet.Noticed || l.Epoch != 3 || l.Since != kubetest.Now.Add(-10*time.Minute) || l.Parcel != fleet.MakeParcelID(n2.ID, []int{0, 1}) || l.Capacity.CPU != 64000 {
 		t.Errorf("loan = %+v", l)
 	}
 }
 
-// topology is a machine of two sockets with two cells each.
-func topology(name string) *unstructured.Unstructured {
-	zones := []any{map[string]any{"name": "socket-0", "type": "Socket"}, map[string]any{"name": "socket-1", "type": "Socket"}}
-	for i, parent := range []string{"socket-0", "socket-0", "socket-1", "socket-1"} {
-		zones = append(zones, map[string]any{"name": []string{"node-0", "node-1", "node-2", "node-3"}[i], "type": "Node", "parent": parent,
-			"resources": []any{
-				map[string]any{"name": "cpu", "capacity": "16", "allocatable": "16", "available": "16"},
-				map[string]any{"name": "memory", "capacity": "64Gi", "allocatable": "64Gi", "available": "64Gi"},
-			}})
-	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
-		"metadata": map[string]any{"name": name}, "zones": zones}}
-}
-
 func TestTopologyWithoutSocketsIsUnknown(t *testing.T) {
-	u := topology("n1")
+	u := kubetest.Topology("n1")
 	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
 	delete(zones[3].(map[string]any), "parent")
 	if err := unstructured.SetNestedSlice(u.Object, zones, "zones"); err != nil {
@@ -580,18 +544,18 @@ func TestTopologyWithoutSocketsIsUnknown(t *testing.T) {
 }
 
 func TestJobs(t *testing.T) {
-	noPolicy, replaces, suspended := batchJob("bert", 4), batchJob("bert", 4), batchJob("bert", 4)
+	noPolicy, replaces, suspended := kubetest.BatchJob("bert", 4), kubetest.BatchJob("bert", 4), kubetest.BatchJob("bert", 4)
 	noPolicy.Spec.PodFailurePolicy = nil
-	replaces.Spec.PodReplacementPolicy = ptr(batchv1.TerminatingOrFailed)
-	suspended.Spec.Suspend = ptr(true)
-	over := batchJob("bert", 4)
+	replaces.Spec.PodReplacementPolicy = kubetest.Ptr(batchv1.TerminatingOrFailed)
+	suspended.Spec.Suspend = kubetest.Ptr(true)
+	over := kubetest.BatchJob("bert", 4)
 	over.Spec.PodFailurePolicy = nil
 	over.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	unbounded := batchJob("bert", 4)
+	unbounded := kubetest.BatchJob("bert", 4)
 	unbounded.Spec.Completions = nil
-	younger := elasticJob("bert")
-	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", "zweit", apiStamp(time.Minute)
-	spark := elasticJob("bert")
+	younger := kubetest.ElasticJob("bert")
+	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", "zweit", kubetest.Stamp(time.Minute)
+	spark := kubetest.ElasticJob("bert")
 	spark.Spec.Members[0].WorkloadRef.Kind = "SparkApplication"
 
 	for _, c := range []struct {
@@ -601,14 +565,14 @@ func TestJobs(t *testing.T) {
 		blocked   string
 		remaining int32
 	}{
-		{"fit", []metav1.Object{elasticJob("bert"), batchJob("bert", 4)}, "train/bert", "", 90},
-		{"no workload", []metav1.Object{elasticJob("bert")}, "train/bert", "WorkloadNotFound: ", 0},
-		{"no failure policy", []metav1.Object{elasticJob("bert"), noPolicy}, "train/bert", "PodFailurePolicyMissing: spec.podFailurePolicy", 90},
-		{"pods are replaced early", []metav1.Object{elasticJob("bert"), replaces}, "train/bert", "PodReplacementPolicyMissing: spec.podReplacementPolicy", 90},
-		{"suspended", []metav1.Object{elasticJob("bert"), suspended}, "train/bert", "JobSuspended: spec.suspend", 90},
-		{"over", []metav1.Object{elasticJob("bert"), over}, "train/bert", "", 0},
-		{"no end", []metav1.Object{elasticJob("bert"), unbounded}, "train/bert", "", -1},
-		{"claimed by an older one", []metav1.Object{elasticJob("bert"), younger, batchJob("bert", 4)}, "train/zweit", "Conflicted: ", 0},
+		{"fit", []metav1.Object{kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4)}, "train/bert", "", 90},
+		{"no workload", []metav1.Object{kubetest.ElasticJob("bert")}, "train/bert", "WorkloadNotFound: ", 0},
+		{"no failure policy", []metav1.Object{kubetest.ElasticJob("bert"), noPolicy}, "train/bert", "PodFailurePolicyMissing: spec.podFailurePolicy", 90},
+		{"pods are replaced early", []metav1.Object{kubetest.ElasticJob("bert"), replaces}, "train/bert", "PodReplacementPolicyMissing: spec.podReplacementPolicy", 90},
+		{"suspended", []metav1.Object{kubetest.ElasticJob("bert"), suspended}, "train/bert", "JobSuspended: spec.suspend", 90},
+		{"over", []metav1.Object{kubetest.ElasticJob("bert"), over}, "train/bert", "", 0},
+		{"no end", []metav1.Object{kubetest.ElasticJob("bert"), unbounded}, "train/bert", "", -1},
+		{"claimed by an older one", []metav1.Object{kubetest.ElasticJob("bert"), younger, kubetest.BatchJob("bert", 4)}, "train/zweit", "Conflicted: ", 0},
 		{"no adapter", []metav1.Object{spark}, "train/bert", "UnsupportedWorkload: ", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -621,7 +585,7 @@ func TestJobs(t *testing.T) {
 			}
 		})
 	}
-	m := newWorld(t, elasticJob("bert"), batchJob("bert", 4)).snapshot(t).Job("train/bert").Members[0]
+	m := newWorld(t, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4)).snapshot(t).Job("train/bert").Members[0]
 	if m.Desired != 4 || m.Active != 4 || m.Ending != 1 || m.Request.CPU != 8000 {
 		t.Errorf("member = %+v", m)
 	}
@@ -629,15 +593,15 @@ func TestJobs(t *testing.T) {
 
 // A tenant's jobs rank no higher than it may let them, nor do its pods of no job; those of no tenant rank as they say.
 func TestHighestJobPriority(t *testing.T) {
-	high, free := elasticJob("bert"), elasticJob("gpt")
+	high, free := kubetest.ElasticJob("bert"), kubetest.ElasticJob("gpt")
 	high.Spec.Priority, free.Spec.Priority = "High", "High"
 	free.Namespace = "lab"
-	q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", "research")}
+	q := &v1alpha1.CapacityQuota{ObjectMeta: kubetest.Meta("CapacityQuota", "", "research")}
 	q.Spec.HighestJobPriority = "Low"
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "research"}}
-	bound, loose, low := pod("train", "bound", "n1", "", ""), pod("lab", "loose", "n1", "", ""), pod("lab", "low", "n1", "", "")
+	bound, loose, low := kubetest.Pod("train", "bound", "n1", "", ""), kubetest.Pod("lab", "loose", "n1", "", ""), kubetest.Pod("lab", "low", "n1", "", "")
 	bound.Spec.PriorityClassName, loose.Spec.PriorityClassName, low.Spec.PriorityClassName = "springtide-offline-high", "springtide-offline-high", "springtide-offline-low"
-	s := newWorld(t, high, free, q, bound, loose, low, namespaceOf("train", map[string]string{"team": "research"}), namespaceOf("lab", nil)).snapshot(t)
+	s := newWorld(t, high, free, q, bound, loose, low, kubetest.NamespaceOf("train", map[string]string{"team": "research"}), kubetest.NamespaceOf("lab", nil)).snapshot(t)
 	for i := range s.Pods {
 		if p := &s.Pods[i]; (p.Rank == fleet.PriorityHigh) != (p.Name.Name == "loose") {
 			t.Errorf("pod %s, which is of no job, ranks %d", p.Name, p.Rank)
@@ -653,7 +617,7 @@ func TestHighestJobPriority(t *testing.T) {
 
 func TestTenants(t *testing.T) {
 	quota := func(name, parent string, selector map[string]string) *v1alpha1.CapacityQuota {
-		q := &v1alpha1.CapacityQuota{ObjectMeta: objectMeta("CapacityQuota", "", name)}
+		q := &v1alpha1.CapacityQuota{ObjectMeta: kubetest.Meta("CapacityQuota", "", name)}
 		q.Spec.Parent, q.Spec.NamespaceSelector = parent, v1alpha1.Selector{MatchLabels: selector}
 		return q
 	}
@@ -661,7 +625,7 @@ func TestTenants(t *testing.T) {
 		quota("root", "", map[string]string{"x": "none"}), quota("shop", "root", map[string]string{"team": "shop"}),
 		quota("below", "a", map[string]string{"x": "below"}), quota("a", "b", map[string]string{"x": "a"}), quota("b", "a", map[string]string{"x": "b"}),
 		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("garbled", "", map[string]string{"x": "c d"}), quota("greedy", "", map[string]string{"env": "prod"}),
-		namespaceOf("shop", map[string]string{"team": "shop"}), namespaceOf("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
+		kubetest.NamespaceOf("shop", map[string]string{"team": "shop"}), kubetest.NamespaceOf("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
 	s := w.snapshot(t)
 	refused := map[fleet.TenantID]string{}
 	for _, tenant := range s.Tenants {
@@ -692,14 +656,14 @@ func TestTenants(t *testing.T) {
 }
 
 func TestFreezeAndLeadership(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: objectMeta("Namespace", "", ourNamespace)}
+	ns := &corev1.Namespace{ObjectMeta: kubetest.Meta("Namespace", "", kubetest.Namespace)}
 	ns.Annotations = map[string]string{v1alpha1.AnnotationFreeze: "network change"}
 	s := newWorld(t, ns).snapshot(t)
-	if s.Frozen != "network change" || s.LeaderEpoch != 7 || !s.WatchedSince.Equal(t0) || s.Revision != 1 {
+	if s.Frozen != "network change" || s.LeaderEpoch != 7 || !s.WatchedSince.Equal(kubetest.Now) || s.Revision != 1 {
 		t.Errorf("frozen %q, epoch %d, since %v, revision %d", s.Frozen, s.LeaderEpoch, s.WatchedSince, s.Revision)
 	}
 	// A freeze that is over stands in the pools' status until a leader has seen the thaw.
-	pool := &v1alpha1.CapacityPool{ObjectMeta: objectMeta("CapacityPool", "", "frozen"), Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
+	pool := &v1alpha1.CapacityPool{ObjectMeta: kubetest.Meta("CapacityPool", "", "frozen"), Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
 	for reason, want := range map[string]bool{catalog.PoolReadyFrozen.Reason(): true, "Lending": false} {
 		pool.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionReady, Status: metav1.ConditionFalse,
 			Reason: reason}}
@@ -725,12 +689,12 @@ func TestGPUsOfDRA(t *testing.T) {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "resource.k8s.io/v1", "kind": kind, "spec": spec}}
 		u.SetNamespace(namespace)
 		u.SetName(name)
-		u.SetUID(uidOf(kind, name))
+		u.SetUID(kubetest.UID(kind, name))
 		return u
 	}
 	two := map[string]any{"devices": map[string]any{"requests": []any{map[string]any{"name": "gpus", "exactly": map[string]any{"deviceClassName": "gpu.example.com", "count": int64(2)}}}}}
 	claims := func(spec *corev1.PodSpec) {
-		spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpus", ResourceClaimTemplateName: ptr("two")}}
+		spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpus", ResourceClaimTemplateName: kubetest.Ptr("two")}}
 	}
 	objects := fitted("Recreate")
 	for _, o := range objects {
@@ -742,10 +706,10 @@ func TestGPUsOfDRA(t *testing.T) {
 		}
 	}
 	claim := object("ResourceClaim", "shop", "cart-c-gpus", two)
-	claim.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "cart-c", UID: uidOf("Pod", "cart-c"), Controller: ptr(true)}})
-	job := batchJob("bert", 4)
+	claim.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "cart-c", UID: kubetest.UID("Pod", "cart-c"), Controller: kubetest.Ptr(true)}})
+	job := kubetest.BatchJob("bert", 4)
 	job.Spec.Template.Spec.Containers[0].Resources.Requests[facts.ImplicitPrefix+"gpu.example.com"] = resource.MustParse("3")
-	w := newWorld(t, append(objects, claim, object("ResourceClaimTemplate", "shop", "two", map[string]any{"spec": two}), elasticJob("bert"), job,
+	w := newWorld(t, append(objects, claim, object("ResourceClaimTemplate", "shop", "two", map[string]any{"spec": two}), kubetest.ElasticJob("bert"), job,
 		object("DeviceClass", "", "gpu.example.com", map[string]any{"selectors": []any{map[string]any{"cel": map[string]any{"expression": "device.driver == 'gpu.example.com'"}}}}),
 		object("ResourceSlice", "", "n1", map[string]any{"nodeName": "n1", "driver": "gpu.example.com", "pool": map[string]any{"name": "n1", "generation": int64(1)},
 			"devices": []any{map[string]any{"name": "gpu-0"}, map[string]any{"name": "gpu-1"}, map[string]any{"name": "gpu-2"}}}))...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -16,15 +17,15 @@ import (
 // differently in each, write less than 0.5 a loan, and less than 40 for all else. The promise of each loan, which is made in it, is counted apart.
 func TestAQuietHourWritesLittle(t *testing.T) {
 	const loans = 10
-	objects := append(shop(), pool("batch", "Offline", inBatch))
+	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch))
 	for i := range loans {
 		n, l := fmt.Sprintf("lent-%d", i), fmt.Sprintf("l-%d", i)
-		objects = append(objects, node(n, inWeb), loan(l, n, "Lent", 1, 0), nodeShare(n, l, "batch", "", 1, false, 0))
+		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0), kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
 	}
 	r := newReported(t, objects...)
 	promise := func(rep *loop.Report) {
 		for i := range loans {
-			until := t0.Add(4 * time.Hour)
+			until := kubetest.Now.Add(4 * time.Hour)
 			rep.Plan.Survivals = append(rep.Plan.Survivals, planner.Survival{Loan: rep.Snapshot.Loans[i].ID, Until: until, Due: until.Add(3 * time.Minute)})
 		}
 	}
@@ -33,7 +34,7 @@ func TestAQuietHourWritesLittle(t *testing.T) {
 	}
 	ofLoans, others := 0, map[string]int{}
 	for minute := range 60 {
-		r.clock.now = r.clock.now.Add(time.Minute)
+		r.clock.Time = r.clock.Time.Add(time.Minute)
 		written, _ := r.cycle(t, func(rep *loop.Report) {
 			for i := range rep.Plan.Targets {
 				rep.Plan.Targets[i].CapacityPerReplica *= 1 + float64(minute%3-1)/500

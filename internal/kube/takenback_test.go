@@ -12,15 +12,10 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
-
-// owns is a managed fields entry.
-func owns(manager, fields string, at time.Time) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: manager, Time: ptr(metav1.NewTime(at)), FieldsType: "FieldsV1",
-		FieldsV1: metav1.NewFieldsV1(fields)}
-}
 
 // The owner of a size is read at its path: below keys of a list, and as a whole where a list has none.
 func TestFieldWriters(t *testing.T) {
@@ -41,8 +36,8 @@ func TestFieldWriters(t *testing.T) {
 		{"another element", `{"f:spec":{"f:tasks":{"k:{\"name\":\"cpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", false},
 		{"garbled", `{"f:spec":[]}`, []string{"spec", "replicas"}, "", false},
 	} {
-		got := fieldWriters([]metav1.ManagedFieldsEntry{owns("them", c.fields, t0), {Manager: "empty"}}, c.path, c.name)
-		if (len(got) == 1) != c.want || c.want && (got[0].manager != "them" || !got[0].at.Equal(t0)) {
+		got := fieldWriters([]metav1.ManagedFieldsEntry{kubetest.Owns("them", c.fields, kubetest.Now), {Manager: "empty"}}, c.path, c.name)
+		if (len(got) == 1) != c.want || c.want && (got[0].manager != "them" || !got[0].at.Equal(kubetest.Now)) {
 			t.Errorf("%s: %+v, want %t", c.what, got, c.want)
 		}
 	}
@@ -59,26 +54,26 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 		fights bool
 	}{
 		{"another size", func(j *batchv1.Job, at time.Time) {
-			j.Spec.Parallelism = ptr(int32(4))
-			j.ManagedFields = []metav1.ManagedFieldsEntry{owns("them", size, at)}
+			j.Spec.Parallelism = kubetest.Ptr(int32(4))
+			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns("them", size, at)}
 		}, true},
 		{"stopped, and let run again", func(j *batchv1.Job, at time.Time) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at)}}
-			j.ManagedFields = []metav1.ManagedFieldsEntry{owns(v1alpha1.FieldManager, size, at), owns("them", stop, at)}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns(v1alpha1.FieldManager, size, at), kubetest.Owns("them", stop, at)}
 		}, true},
 		{"the same size", func(j *batchv1.Job, at time.Time) {
-			j.ManagedFields = []metav1.ManagedFieldsEntry{owns("them", size, at)}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns("them", size, at)}
 		}, false},
 		{"stopped before we wrote", func(j *batchv1.Job, at time.Time) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at.Add(-time.Hour))}}
-			j.ManagedFields = []metav1.ManagedFieldsEntry{owns("them", stop, at)}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns("them", stop, at)}
 		}, false},
 		{"nothing", func(*batchv1.Job, time.Time) {}, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			r := newReported(t, elasticJob("bert"), batchJob("bert", 4))
-			r.clock.now = t0
-			job := batchJob("bert", 4)
+			r := newReported(t, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4))
+			r.clock.Time = kubetest.Now
+			job := kubetest.BatchJob("bert", 4)
 			// The fake API server keeps managed fields by rules of its own, so what changes is put where the watch would put it.
 			change := func(edit func(*batchv1.Job)) {
 				edit(job)
@@ -91,18 +86,18 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 				if why := blocked(); why != "" {
 					t.Fatalf("round %d: blocked: %s", round, why)
 				}
-				r.clock.now = t0.Add(time.Duration(2*round) * time.Minute)
+				r.clock.Time = kubetest.Now.Add(time.Duration(2*round) * time.Minute)
 				change(func(j *batchv1.Job) {
-					j.Spec.Parallelism = ptr(int32(6))
-					j.ManagedFields = []metav1.ManagedFieldsEntry{owns(v1alpha1.FieldManager, size, r.clock.now)}
+					j.Spec.Parallelism = kubetest.Ptr(int32(6))
+					j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns(v1alpha1.FieldManager, size, r.clock.Time)}
 				})
 				r.cycle(t, func(rep *loop.Report) {
 					j := planner.JobScale{Job: "train/bert", Role: "worker", Kind: "Job", Workload: fleet.Name{Namespace: "train", Name: "bert"}, From: 4, To: 6}
 					rep.Plan.Jobs = []planner.JobScale{j}
 					rep.Receipt.Results = []loop.Result{{Action: planner.KeyOf(&j).Kind, Subject: planner.KeyOf(&j).Subject, Outcome: loop.Done}}
 				})
-				r.clock.now = r.clock.now.Add(time.Minute)
-				change(func(j *batchv1.Job) { c.answer(j, r.clock.now) })
+				r.clock.Time = r.clock.Time.Add(time.Minute)
+				change(func(j *batchv1.Job) { c.answer(j, r.clock.Time) })
 				r.cycle(t, nil)
 			}
 			why := blocked()
@@ -120,10 +115,10 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 			if x := s.Members[0].Takeovers; x == nil || x.Manager != "them" || x.Count != 3 || s.Members[0].LastSize != 6 {
 				t.Errorf("status %+v", s.Members[0])
 			}
-			if !slices.Contains(said(s.Conditions), "AbleToScale=False/Contested") {
-				t.Errorf("conditions %v", said(s.Conditions))
+			if !slices.Contains(kubetest.Said(s.Conditions), "AbleToScale=False/Contested") {
+				t.Errorf("conditions %v", kubetest.Said(s.Conditions))
 			}
-			if r.clock.now = r.clock.now.Add(time.Hour); blocked() != "" {
+			if r.clock.Time = r.clock.Time.Add(time.Hour); blocked() != "" {
 				t.Errorf("after a calm hour: %s", blocked())
 			}
 		})

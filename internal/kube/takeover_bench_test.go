@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // BenchmarkTakeOver is how long a new leader of 20,000 machines and 2,000 services stamps before its first plan, every eighth machine in motion, with
@@ -22,17 +24,17 @@ import (
 // It must be within 30 s.
 func BenchmarkTakeOver(b *testing.B) {
 	const machines, services, moving8th = 20_000, 2_000, 8
-	objects := []metav1.Object{leaderLease("test", 1), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch)}
+	objects := []metav1.Object{leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch)}
 	for i := range machines {
 		n, phase := fmt.Sprintf("n%05d", i), "Lent"
 		if i%moving8th == 0 {
 			phase = "Noticed"
 		}
-		objects = append(objects, node(n, inWeb), loan("l-"+n, n, phase, 2, 0), nodeShare(n, "l-"+n, "batch", "", 2, false, 0))
+		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan("l-"+n, n, phase, 2, 0), kubetest.NodeShare(n, "l-"+n, "batch", "", 2, false, 0))
 	}
 	for i := range services {
 		n := fmt.Sprintf("svc%04d", i)
-		objects = append(objects, deployment(n, 10), service(n))
+		objects = append(objects, kubetest.Deployment(n, 10), kubetest.Service(n))
 	}
 	w := newWorld(b, objects...)
 	var version, writes atomic.Int64
@@ -80,7 +82,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		if c.core, err = kubernetes.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		err = c.takeOver(b.Context(), m, leadership{epoch, testLease})
+		err = c.takeOver(b.Context(), m, leadership{epoch, kubetest.Lease})
 		c.dyn, c.core = listed, core
 		if err != nil {
 			b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -29,7 +30,7 @@ func stamped(o metav1.Object, epoch int64) {
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[v1alpha1.AnnotationLeaderEpoch] = stampText(epoch, testLease, o.GetUID())
+	notes[v1alpha1.AnnotationLeaderEpoch] = stampText(epoch, kubetest.Lease, o.GetUID())
 	o.SetAnnotations(notes)
 }
 
@@ -40,24 +41,24 @@ func (w *world) takeOver(t *testing.T, epoch int64) {
 	if _, err := w.nextEpoch(t.Context(), m.see); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cluster.takeOver(t.Context(), m, leadership{epoch, testLease}); err != nil {
+	if err := w.Cluster.takeOver(t.Context(), m, leadership{epoch, kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // A new leader writes its epoch on what moves and on nothing else: its writes grow with the loans in motion, not with the machines.
 func TestANewLeaderStampsWhatMoves(t *testing.T) {
-	observed, floored, set := service("observed"), service("floored"), service("set")
+	observed, floored, set := kubetest.Service("observed"), kubetest.Service("floored"), kubetest.Service("set")
 	observed.Spec.Mode = "Observe"
 	floored.Spec.Actuation = "HPAFloor"
 	set.Spec.TargetRef.Kind = "StatefulSet"
-	raised := autoscaler("floored", "floored")
+	raised := kubetest.Autoscaler("floored", "floored")
 	raised.Annotations = map[string]string{v1alpha1.AnnotationAdopted: "2"}
-	objects := []metav1.Object{leaderLease("test", 1), pool("web", "Online", inWeb), pool("batch", "Offline", inBatch),
-		deployment("cart", 3), service("cart"), deployment("observed", 3), observed, deployment("floored", 3), floored, raised,
-		&appsv1.StatefulSet{ObjectMeta: objectMeta("StatefulSet", "shop", "set"), Spec: appsv1.StatefulSetSpec{Replicas: ptr(int32(2)), Template: template("1")}}, set}
+	objects := []metav1.Object{leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch),
+		kubetest.Deployment("cart", 3), kubetest.Service("cart"), kubetest.Deployment("observed", 3), observed, kubetest.Deployment("floored", 3), floored, raised,
+		&appsv1.StatefulSet{ObjectMeta: kubetest.Meta("StatefulSet", "shop", "set"), Spec: appsv1.StatefulSetSpec{Replicas: kubetest.Ptr(int32(2)), Template: kubetest.Template("1")}}, set}
 	for name, phase := range map[string]string{"begun": "", "empties": "Emptying", "rests": "Lent", "noticed": "Noticed", "drains": "Draining", "back": "Returned"} {
-		objects = append(objects, node(name, inWeb), loan("l-"+name, name, phase, 2, 0), nodeShare(name, "l-"+name, "batch", "", 2, false, 0))
+		objects = append(objects, kubetest.Node(name, kubetest.InWeb), kubetest.Loan("l-"+name, name, phase, 2, 0), kubetest.NodeShare(name, "l-"+name, "batch", "", 2, false, 0))
 	}
 	w := newWorld(t, objects...)
 	rec := w.recordWrites()
@@ -80,7 +81,7 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 		d, _ := w.deployments.get("shop", "cart")
 		s, _ := w.statefulSets.get("shop", "set")
 		h, _ := w.hpas.get("shop", "floored")
-		if want := (leaderStamp{8, testLease}); d.leader == want && s.leader == want && h.leader == want {
+		if want := (leaderStamp{8, kubetest.Lease}); d.leader == want && s.leader == want && h.leader == want {
 			break
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -94,7 +95,7 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 
 // An object that changes under the stamp is read again, and one that is gone needs none.
 func TestStampsOverwriteNothing(t *testing.T) {
-	w := newWorld(t, leaderLease("test", 1), pool("web", "Online", inWeb), node("n1", inWeb), loan("l", "n1", "Noticed", 2, 0), nodeShare("n1", "l", "batch", "web", 2, false, 0))
+	w := newWorld(t, leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Noticed", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 2, false, 0))
 	m := &moving{nodes: map[string]bool{}}
 	if _, err := w.nextEpoch(t.Context(), m.see); err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestStampsOverwriteNothing(t *testing.T) {
 	conflicts := 0
 	w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if conflicts++; conflicts == 1 {
-			u, err := encode(gvrLoans, loan("l", "n1", "Draining", 2, 0)) // the leader before is still at work
+			u, err := encode(gvrLoans, kubetest.Loan("l", "n1", "Draining", 2, 0)) // the leader before is still at work
 			if err != nil {
 				t.Error(err)
 			}
@@ -113,7 +114,7 @@ func TestStampsOverwriteNothing(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if err := w.Cluster.takeOver(t.Context(), m, leadership{9, testLease}); err != nil {
+	if err := w.Cluster.takeOver(t.Context(), m, leadership{9, kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 	if l := w.loanObject(t, "l"); l.Status.LeaderEpoch != 9 || l.Status.Phase != "Draining" {
@@ -129,7 +130,7 @@ func TestAStampedTargetIsNotScaled(t *testing.T) {
 		return d
 	}
 	for name, watched := range map[string]bool{"seen by the watch": true, "met at a conflict": false} {
-		objects := shop()
+		objects := kubetest.Shop()
 		if watched {
 			for i, o := range objects {
 				if d, ok := o.(*appsv1.Deployment); ok && d.Name == "cart" {
@@ -140,7 +141,7 @@ func TestAStampedTargetIsNotScaled(t *testing.T) {
 		w := newWorld(t, objects...)
 		sent := w.scaleReactor(1, 3)
 		w.core.PrependReactor("get", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
-			d := byAnother(deployment("cart", 3))
+			d := byAnother(kubetest.Deployment("cart", 3))
 			d.ResourceVersion = "200"
 			return true, d, nil
 		})
@@ -155,9 +156,9 @@ func TestAStampedTargetIsNotScaled(t *testing.T) {
 func TestAStampedFloorIsNotMoved(t *testing.T) {
 	h := adopted()
 	stamped(h, 8)
-	s := service("cart")
+	s := kubetest.Service("cart")
 	s.Spec.Actuation = "HPAFloor"
-	w := newWorld(t, deployment("cart", 3), replicaSet("cart", 1), s, h)
+	w := newWorld(t, kubetest.Deployment("cart", 3), kubetest.ReplicaSet("cart", 1), s, h)
 	rec := w.recordWrites()
 	raise := planner.Scale{Service: "shop/cart", Target: fleet.Name{Namespace: h.Namespace, Name: h.Name}, Kind: "HorizontalPodAutoscaler", By: fleet.ByHPAFloor, From: 3, To: 5}
 	rs := w.do(t, planner.Plan{Raises: []planner.Scale{raise}})
@@ -168,16 +169,16 @@ func TestAStampedFloorIsNotMoved(t *testing.T) {
 
 // A service is blocked by a stamp that its leader must not write over, and by no other: what is left of counters that are gone says nothing.
 func TestStampsThatBlock(t *testing.T) {
-	uid := string(uidOf("Deployment", "cart"))
+	uid := string(kubetest.UID("Deployment", "cart"))
 	for text, reason := range map[string]string{"": "", "6/lease-uid/" + uid: "", "7/lease-uid/" + uid: "", "8/lease-uid/" + uid: "NewerLeader", "19/lease-uid/copied": "",
 		"19/another/" + uid: "", "19": "", "9223372036854775807/lease-uid/" + uid: "", "-1/lease-uid/" + uid: ""} {
-		d := deployment("cart", 3)
+		d := kubetest.Deployment("cart", 3)
 		d.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: text}
-		observed := service("observed") // of another target that is stamped the same
+		observed := kubetest.Service("observed") // of another target that is stamped the same
 		observed.Spec.Mode = "Observe"
-		x := deployment("observed", 3)
+		x := kubetest.Deployment("observed", 3)
 		x.Annotations = map[string]string{v1alpha1.AnnotationLeaderEpoch: strings.Replace(text, uid, string(x.UID), 1)}
-		w := newWorld(t, pool("web", "Online", inWeb), d, service("cart"), x, observed)
+		w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), d, kubetest.Service("cart"), x, observed)
 		if got := w.snapshot(t).Service("shop/cart").Blocked.Reason; got != reason {
 			t.Errorf("%q: blocked by %q, want %q", text, got, reason)
 		}
@@ -197,9 +198,9 @@ func TestStampsThatBlock(t *testing.T) {
 	for text, reason := range map[string]string{"8/lease-uid/": "NewerLeader", "8/another/": "", "9223372036854775807/lease-uid/": ""} {
 		h := adopted()
 		h.Annotations[v1alpha1.AnnotationLeaderEpoch] = text + string(h.UID)
-		s := service("cart")
+		s := kubetest.Service("cart")
 		s.Spec.Actuation = "HPAFloor"
-		w := newWorld(t, pool("web", "Online", inWeb), deployment("cart", 3), s, h)
+		w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Deployment("cart", 3), s, h)
 		if got := w.snapshot(t).Service("shop/cart").Blocked.Reason; got != reason {
 			t.Errorf("floor, %q: blocked by %q, want %q", text, got, reason)
 		}
@@ -226,7 +227,7 @@ func TestNewerLeadersAreNamed(t *testing.T) {
 
 // Numbers that no leader and no loan can have reached are named once, on their objects.
 func TestDoubtsAreNamed(t *testing.T) {
-	s, l, n, p := service("cart"), loan("l", "n1", "Lent", 2, 0), nodeShare("n1", "l", "batch", "", 2, false, 0), pool("web", "Online", inWeb)
+	s, l, n, p := kubetest.Service("cart"), kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, false, 0), kubetest.Pool("web", "Online", kubetest.InWeb)
 	s.Status.LeaderEpoch, p.Status.LeaderEpoch, l.Status.LeaderEpoch, n.Spec.LeaderEpoch = math.MaxInt64, 1<<62, -1, v1alpha1.MaxEpoch
 	l.Status.Epoch, n.Spec.Parcels[0].Epoch = math.MaxInt64, 1<<62
 	w := newWorld(t, s, l, n, p)

@@ -8,10 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 func TestWhatAReaderSees(t *testing.T) {
-	at := metav1.NewTime(t0)
+	at := metav1.NewTime(kubetest.Now)
 	base := func() *v1alpha1.ElasticServiceStatus {
 		return &v1alpha1.ElasticServiceStatus{FloorReplicas: 20, Replicas: 7, ReadyReplicas: 6, Reason: "20 kept", ObservedTime: &at,
 			Tide: &v1alpha1.TideStatus{Model: "mix", PeakTime: &at}, Conditions: []metav1.Condition{{Type: "Accepted", Reason: "Accepted", Message: "20 are kept; 21 was wanted 2m ago, at 12:12", LastTransitionTime: at}}}
@@ -22,7 +23,7 @@ func TestWhatAReaderSees(t *testing.T) {
 	}{
 		"nothing": {func(*v1alpha1.ElasticServiceStatus) {}, unchanged},
 		"seen later": {func(s *v1alpha1.ElasticServiceStatus) {
-			s.ObservedTime, s.LeaderEpoch = ptr(metav1.NewTime(t0.Add(time.Hour))), 9
+			s.ObservedTime, s.LeaderEpoch = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Hour))), 9
 		}, unchanged},
 		"one in twenty":                 {func(s *v1alpha1.ElasticServiceStatus) { s.FloorReplicas = 21 }, unchanged},
 		"a fifth":                       {func(s *v1alpha1.ElasticServiceStatus) { s.FloorReplicas = 24 }, slight},
@@ -39,10 +40,10 @@ func TestWhatAReaderSees(t *testing.T) {
 		"other words":         {func(s *v1alpha1.ElasticServiceStatus) { s.Conditions[0].Message = "paused" }, plain},
 		"the last decision's": {func(s *v1alpha1.ElasticServiceStatus) { s.Reason = "paused" }, unchanged},
 		"a peak moved little": {func(s *v1alpha1.ElasticServiceStatus) {
-			s.Tide.PeakTime = ptr(metav1.NewTime(t0.Add(2 * time.Hour)))
+			s.Tide.PeakTime = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(2 * time.Hour)))
 		}, unchanged},
 		"a peak moved": {func(s *v1alpha1.ElasticServiceStatus) {
-			s.Tide.PeakTime = ptr(metav1.NewTime(t0.Add(-4 * time.Hour)))
+			s.Tide.PeakTime = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-4 * time.Hour)))
 		}, slight},
 		"no tide":            {func(s *v1alpha1.ElasticServiceStatus) { s.Tide = nil }, plain},
 		"one condition less": {func(s *v1alpha1.ElasticServiceStatus) { s.Conditions = nil }, plain},

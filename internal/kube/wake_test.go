@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 // calm empties the channel: what was read at the start wakes as well.
@@ -22,9 +23,9 @@ func (w *world) calm(t *testing.T) {
 }
 
 func TestWake(t *testing.T) {
-	noticed := pod("train", "bert-0", "n1", "", "")
+	noticed := kubetest.Pod("train", "bert-0", "n1", "", "")
 	noticed.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T12:01:00Z"}`}
-	w := newWorld(t, noticed, namespaceOf(ourNamespace, nil), namespaceOf("other", nil), nodeShare("n1", "l", "batch", "web", 3, false, 0))
+	w := newWorld(t, noticed, kubetest.NamespaceOf(kubetest.Namespace, nil), kubetest.NamespaceOf("other", nil), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0))
 	annotate := func(p *corev1.Pod, key, value string) {
 		t.Helper()
 		p.Annotations[key] = value
@@ -34,7 +35,7 @@ func TestWake(t *testing.T) {
 	}
 	freeze := func(namespace, why string) {
 		t.Helper()
-		n := namespaceOf(namespace, nil)
+		n := kubetest.NamespaceOf(namespace, nil)
 		n.Annotations = map[string]string{v1alpha1.AnnotationFreeze: why}
 		// The controller itself has no right to change namespaces; an operator does.
 		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("namespaces"), n, ""); err != nil {
@@ -43,7 +44,7 @@ func TestWake(t *testing.T) {
 	}
 	report := func(clean bool) {
 		t.Helper()
-		s := nodeShare("n1", "l", "batch", "web", 3, clean, 0)
+		s := kubetest.NodeShare("n1", "l", "batch", "web", 3, clean, 0)
 		u, err := encode(gvrShares, s)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestWake(t *testing.T) {
 	}
 	unplaced := func(name string, since bool) {
 		t.Helper()
-		p := pod("shop", name, "", "", "")
+		p := kubetest.Pod("shop", name, "", "", "")
 		if err := w.core.Tracker().Add(p); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func TestWake(t *testing.T) {
 		{"some other annotation", func() { annotate(noticed, "x", "y") }, false},
 		{"a report of clean", func() { report(true) }, true},
 		{"the same report again", func() { report(true) }, false},
-		{"the freeze", func() { freeze(ourNamespace, "network change") }, true},
+		{"the freeze", func() { freeze(kubetest.Namespace, "network change") }, true},
 		{"a pod that begins to wait while a parcel is away", func() { unplaced("cart-9", true) }, true},
 		{"another one at once", func() { unplaced("cart-10", false) }, false},
 		{"a freeze of somebody else's namespace", func() { freeze("other", "x") }, false},

@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -67,15 +68,15 @@ func readWorkload(t testing.TB, file, name string) *unstructured.Unstructured {
 func foreignWorkload(t testing.TB, file string) *unstructured.Unstructured {
 	t.Helper()
 	u := readWorkload(t, file, "bert")
-	u.SetUID(uidOf(u.GetKind(), "bert"))
+	u.SetUID(kubetest.UID(u.GetKind(), "bert"))
 	u.SetResourceVersion("100")
-	u.SetCreationTimestamp(apiStamp(time.Hour))
+	u.SetCreationTimestamp(kubetest.Stamp(time.Hour))
 	return u
 }
 
 // jobOn is an ElasticJob on one part of a workload.
 func jobOn(u *unstructured.Unstructured, part string, low, high int32) *v1alpha1.ElasticJob {
-	j := elasticJob("bert")
+	j := kubetest.ElasticJob("bert")
 	j.Namespace = u.GetNamespace()
 	j.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Part: part, Min: low, Max: high,
 		WorkloadRef: v1alpha1.TargetRef{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: u.GetName()}}}
@@ -125,7 +126,7 @@ func TestForeignWorkloads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := sizeIn(t, now, f.size); got != int64(to) || stampOn(now) != (leaderStamp{7, testLease}) {
+				if got := sizeIn(t, now, f.size); got != int64(to) || stampOn(now) != (leaderStamp{7, kubetest.Lease}) {
 					t.Fatalf("size %d, want %d; annotations %v", got, to, now.GetAnnotations())
 				}
 				waitFor(t, func() bool { return w.snapshot(t).Job("train/bert").Members[0].Desired == to })
@@ -185,9 +186,9 @@ func TestMadeAgain(t *testing.T) {
 // TestSelfSized: what sizes itself is read and counted, and never written.
 func TestSelfSized(t *testing.T) {
 	u := foreignWorkload(t, "sparkapplication")
-	driver := pod("train", "bert-driver", "", "SparkApplication", "bert")
+	driver := kubetest.Pod("train", "bert-driver", "", "SparkApplication", "bert")
 	driver.Labels = map[string]string{"spark-role": "driver"}
-	executor := pod("train", "bert-exec-1", "", "Pod", "bert-driver")
+	executor := kubetest.Pod("train", "bert-exec-1", "", "Pod", "bert-driver")
 	executor.Labels = map[string]string{"spark-role": "executor"}
 	executor.OwnerReferences[0].UID = driver.UID
 	e := jobOn(u, "executor", 0, 8)
@@ -215,15 +216,15 @@ func TestSelfSized(t *testing.T) {
 // TestForeignPods: pods find their member by owner and label, a launcher's through the Job between.
 func TestForeignPods(t *testing.T) {
 	u := foreignWorkload(t, "mpijob")
-	launcherJob := batchJob("bert-launcher", 1)
-	launcherJob.OwnerReferences = ownedBy("MPIJob", "bert")
-	launcher := pod("train", "bert-launcher-x", "", "Job", "bert-launcher")
+	launcherJob := kubetest.BatchJob("bert-launcher", 1)
+	launcherJob.OwnerReferences = kubetest.OwnedBy("MPIJob", "bert")
+	launcher := kubetest.Pod("train", "bert-launcher-x", "", "Job", "bert-launcher")
 	launcher.Labels = map[string]string{"training.kubeflow.org/job-role": "launcher"}
-	one := pod("train", "bert-worker-0", "", "MPIJob", "bert")
+	one := kubetest.Pod("train", "bert-worker-0", "", "MPIJob", "bert")
 	one.Labels = map[string]string{"training.kubeflow.org/job-role": "worker"}
 	leaving := one.DeepCopy()
-	leaving.Name, leaving.UID, leaving.DeletionTimestamp, leaving.Finalizers = "bert-worker-1", "w1", ptr(apiStamp(0)), []string{"x"}
-	stray := pod("train", "stray", "", "MPIJob", "bert") // of no part that is named
+	leaving.Name, leaving.UID, leaving.DeletionTimestamp, leaving.Finalizers = "bert-worker-1", "w1", kubetest.Ptr(kubetest.Stamp(0)), []string{"x"}
+	stray := kubetest.Pod("train", "stray", "", "MPIJob", "bert") // of no part that is named
 	e := jobOn(u, "worker", 1, 8)
 	e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "launcher", Stable: true, Min: 1, Max: 1, WorkloadRef: e.Spec.Members[0].WorkloadRef})
 	s := newWorld(t, u, e, launcherJob, launcher, one, leaving, stray).snapshot(t)
@@ -243,14 +244,14 @@ func TestForeignPods(t *testing.T) {
 // TestJobSet: the size of a JobSet's part is that of the Job it made, which is written in its place.
 func TestJobSet(t *testing.T) {
 	u := foreignWorkload(t, "jobset")
-	child := batchJob("bert-workers-0", 4)
+	child := kubetest.BatchJob("bert-workers-0", 4)
 	w := newWorld(t, u, jobOn(u, "workers", 1, 8), child)
 	if got := w.snapshot(t).Job("train/bert").Blocked.String(); !strings.HasPrefix(got, "WorkloadNotFound: ") {
 		t.Errorf("a Job of that name that is not the JobSet's: %q", got)
 	}
-	child = batchJob("bert-workers-0", 4)
-	child.OwnerReferences = ownedBy("JobSet", "bert")
-	w = newWorld(t, u, jobOn(u, "workers", 1, 8), child, pod("train", "bert-workers-0-0", "", "Job", "bert-workers-0"))
+	child = kubetest.BatchJob("bert-workers-0", 4)
+	child.OwnerReferences = kubetest.OwnedBy("JobSet", "bert")
+	w = newWorld(t, u, jobOn(u, "workers", 1, 8), child, kubetest.Pod("train", "bert-workers-0-0", "", "Job", "bert-workers-0"))
 	s := w.snapshot(t)
 	if j := s.Job("train/bert"); j.Blocked.Any() || j.Members[0].Desired != 4 || s.Pods[0].Role != "worker" {
 		t.Fatalf("blocked %q, member %+v, pod of %q", j.Blocked, j.Members[0], s.Pods[0].Role)
@@ -271,9 +272,9 @@ func TestJobSet(t *testing.T) {
 	}
 	e := jobOn(u, "workers", 1, 8)
 	e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "ps", Stable: true, Min: 4, Max: 4, WorkloadRef: e.Spec.Members[0].WorkloadRef})
-	second := batchJob("bert-ps-1", 2)
-	second.OwnerReferences = ownedBy("JobSet", "bert")
-	server := pod("train", "bert-ps-1-0", "", "Job", "bert-ps-1")
+	second := kubetest.BatchJob("bert-ps-1", 2)
+	second.OwnerReferences = kubetest.OwnedBy("JobSet", "bert")
+	server := kubetest.Pod("train", "bert-ps-1-0", "", "Job", "bert-ps-1")
 	server.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "ps"}
 	s = newWorld(t, twice, e, child, second, server).snapshot(t)
 	if m := s.Job("train/bert").Members[1]; s.Job("train/bert").Blocked.Any() || m.Desired != 4 || m.Active != 1 || !m.Fixed || s.Pods[0].Role != "ps" {
@@ -290,7 +291,7 @@ func TestJobSet(t *testing.T) {
 		}
 	}
 	suspended := child.DeepCopy()
-	suspended.Spec.Suspend = ptr(true)
+	suspended.Spec.Suspend = kubetest.Ptr(true)
 	if got := newWorld(t, u, jobOn(u, "workers", 1, 8), suspended).snapshot(t).Job("train/bert").Blocked.String(); !strings.HasPrefix(got, "JobSuspended: ") {
 		t.Errorf("blocked %q", got)
 	}
@@ -362,7 +363,7 @@ func TestKindsComeAndGo(t *testing.T) {
 func TestTwoJobsOneWorkload(t *testing.T) {
 	u := foreignWorkload(t, "raycluster")
 	older, younger := jobOn(u, "workers", 0, 8), jobOn(u, "gpu_group", 1, 2)
-	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", types.UID("zweit"), apiStamp(time.Minute)
+	younger.Name, younger.UID, younger.CreationTimestamp = "zweit", types.UID("zweit"), kubetest.Stamp(time.Minute)
 	s := newWorld(t, u, older, younger).snapshot(t)
 	if a, b := s.Job("train/bert").Blocked, s.Job("train/zweit").Blocked; a.Any() || b.Reason != "Conflicted" {
 		t.Errorf("older %q, younger %q", a, b)
@@ -401,7 +402,7 @@ func TestPodsRefused(t *testing.T) {
 		{"it was refused before", appsv1.DeploymentReplicaFailure, corev1.ConditionFalse, "exceeded quota", false},
 		{"another condition", appsv1.DeploymentAvailable, corev1.ConditionTrue, "minimum availability", false},
 	} {
-		d := deployment("cart", 3)
+		d := kubetest.Deployment("cart", 3)
 		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: c.kind, Status: c.status, Message: c.text}}
 		want := ""
 		if c.want {
@@ -415,12 +416,12 @@ func TestPodsRefused(t *testing.T) {
 
 // refusalEvent is the report of a controller that could not make a pod of an owner.
 func refusalEvent(owner string, at time.Time, text string) *corev1.Event {
-	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: owner}, InvolvedObject: corev1.ObjectReference{UID: types.UID(owner)}, Message: text, LastTimestamp: metav1.NewTime(at.Add(skew))}
+	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: owner}, InvolvedObject: corev1.ObjectReference{UID: types.UID(owner)}, Message: text, LastTimestamp: metav1.NewTime(at.Add(kubetest.Skew))}
 }
 
 // heard is a snapshot in the making that has read some events.
 func heard(events ...*corev1.Event) *assembly {
-	a := &assembly{wall: t0.Add(skew), s: &fleet.Snapshot{At: t0}, c: &observer{watcher: &watcher{o: Options{Clock: &virtualClock{t0}}}}, refusals: map[owned]*refusalFacts{}, refusedRoles: map[memberRef]*refusalFacts{}}
+	a := &assembly{wall: kubetest.Now.Add(kubetest.Skew), s: &fleet.Snapshot{At: kubetest.Now}, c: &observer{watcher: &watcher{o: Options{Clock: &kubetest.Clock{Time: kubetest.Now}}}}, refusals: map[owned]*refusalFacts{}, refusedRoles: map[memberRef]*refusalFacts{}}
 	for _, e := range events {
 		a.addRefusal(newRefusalFacts(e))
 	}
@@ -430,16 +431,16 @@ func heard(events ...*corev1.Event) *assembly {
 // TestPodsRefusedByEvents: the controllers of StatefulSets and Jobs say it in events alone. An old event, one of another owner, one of another namespace that names
 // the owner's UID, and one of a clock that is months ahead say nothing. The name of the pod is left out: that of a Job has another one at each try.
 func TestPodsRefusedByEvents(t *testing.T) {
-	series := refusalEvent("c", t0.Add(-time.Hour), "Error creating: webhook denied the request")
-	series.Series = &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(t0.Add(skew - time.Minute))}
+	series := refusalEvent("c", kubetest.Now.Add(-time.Hour), "Error creating: webhook denied the request")
+	series.Series = &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(kubetest.Now.Add(kubetest.Skew - time.Minute))}
 	named := refusalEvent("d", time.Time{}, "no prefix")
-	named.LastTimestamp, named.EventTime = metav1.Time{}, metav1.NewMicroTime(t0.Add(skew-time.Minute))
-	forged := refusalEvent("f", t0, "Error creating: forged")
+	named.LastTimestamp, named.EventTime = metav1.Time{}, metav1.NewMicroTime(kubetest.Now.Add(kubetest.Skew-time.Minute))
+	forged := refusalEvent("f", kubetest.Now, "Error creating: forged")
 	forged.Namespace = "mallory"
-	a := heard(refusalEvent("a", t0.Add(-time.Minute), `Error creating: pods "w-1" is forbidden: exceeded quota: team`),
-		refusalEvent("b", t0.Add(-10*time.Minute), `create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: maximum cpu usage`), series, named, forged,
-		refusalEvent("g", t0.AddDate(0, 9, 0), "Error creating: of a clock ahead"),
-		refusalEvent("h", t0.Add(-time.Minute), `(combined from similar events): Error creating: pods "w-2" is forbidden: exceeded quota: team`))
+	a := heard(refusalEvent("a", kubetest.Now.Add(-time.Minute), `Error creating: pods "w-1" is forbidden: exceeded quota: team`),
+		refusalEvent("b", kubetest.Now.Add(-10*time.Minute), `create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: maximum cpu usage`), series, named, forged,
+		refusalEvent("g", kubetest.Now.AddDate(0, 9, 0), "Error creating: of a clock ahead"),
+		refusalEvent("h", kubetest.Now.Add(-time.Minute), `(combined from similar events): Error creating: pods "w-2" is forbidden: exceeded quota: team`))
 	refused := func(owner types.UID, span time.Duration) string {
 		if f := a.refused(owned{"train", owner}, span); f != nil {
 			return f.text
@@ -462,9 +463,9 @@ func TestRefusalLastsBetweenEvents(t *testing.T) {
 		"Job":         {time.Second, time.Minute, jobRefusedFor},
 		"StatefulSet": {5 * time.Millisecond, 1000 * time.Second, statefulSetRefusedFor},
 	} {
-		clock := clocktesting.NewFakePassiveClock(t0)
-		events, longest, last := record.NewEventCorrelator(clock), time.Duration(0), t0
-		for wait := c.first; clock.Now().Sub(t0) < 6*time.Hour; wait = min(2*wait, c.most) {
+		clock := clocktesting.NewFakePassiveClock(kubetest.Now)
+		events, longest, last := record.NewEventCorrelator(clock), time.Duration(0), kubetest.Now
+		for wait := c.first; clock.Now().Sub(kubetest.Now) < 6*time.Hour; wait = min(2*wait, c.most) {
 			e := refusalEvent("x", clock.Now(), fmt.Sprintf(`Error creating: pods "x-%d" is forbidden: exceeded quota: team`, clock.Now().UnixNano()))
 			e.Name, e.Reason, e.Type, e.InvolvedObject.Kind, e.Source.Component = fmt.Sprint(clock.Now().UnixNano()), "FailedCreate", corev1.EventTypeWarning, kind, "controller"
 			got, err := events.EventCorrelate(e)
@@ -485,7 +486,7 @@ func TestRefusalLastsBetweenEvents(t *testing.T) {
 
 // TestMembersAreRefused: a member that lacks pods is refused until one is made, also where its workload does not count them.
 func TestMembersAreRefused(t *testing.T) {
-	ago := func(minutes int) time.Time { return t0.Add(-time.Duration(minutes) * time.Minute) }
+	ago := func(minutes int) time.Time { return kubetest.Now.Add(-time.Duration(minutes) * time.Minute) }
 	for name, c := range map[string]struct {
 		active int32
 		made   []time.Time

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/rest"
+
+	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 func TestWritesAreCountedByResourceAndVerb(t *testing.T) {
@@ -53,7 +55,7 @@ func TestWritesAreCountedByResourceAndVerb(t *testing.T) {
 func TestTheClientsOfAClusterCount(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
 	defer server.Close()
-	c, err := New(&rest.Config{Host: server.URL}, Options{Namespace: ourNamespace, Identity: "test", Clock: &virtualClock{t0}})
+	c, err := New(&rest.Config{Host: server.URL}, Options{Namespace: kubetest.Namespace, Identity: "test", Clock: &kubetest.Clock{Time: kubetest.Now}})
 	if err != nil {
 		t.Fatal(err)
 	}
