@@ -10,20 +10,21 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
 func (a *applier) returnFloor(ctx context.Context, w *protocol.Write) (written, error) {
 	n := fleet.ParseName(w.Object.Name)
-	h, ok := a.c.hpas.get(n.Namespace, n.Name)
+	h, ok := a.c.hpas.Get(n.Namespace, n.Name)
 	if !ok || fleet.UID(h.UID) != w.If.UID || !h.adopted.OK {
-		return written{}, stale("the HorizontalPodAutoscaler changed")
+		return written{}, object.Stale("the HorizontalPodAutoscaler changed")
 	}
 	now, err := a.c.giveBack(ctx, h)
 	if err != nil {
 		return written{}, err
 	}
-	return written{h.UID, now.ResourceVersion, a.c.hpas.sees(h.Namespace, h.Name, h.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{h.UID, now.ResourceVersion, a.c.hpas.Sees(h.Namespace, h.Name, h.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // GiveBack returns an adopted HPA to its owner: minReplicas as they were before the first floor, and no mark of ours. An HPA that was never
@@ -48,7 +49,7 @@ func (c *actuator) giveBack(ctx context.Context, h *scalerFacts) (*autoscalingv2
 	client := c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace)
 	write := func(metadata, body map[string]any) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 		body["metadata"] = metadata
-		now, err := client.Patch(ctx, h.Name, types.MergePatchType, mergePatch(body), patchOptions())
+		now, err := client.Patch(ctx, h.Name, types.MergePatchType, object.MergePatch(body), object.PatchOptions())
 		if err != nil {
 			return nil, fmt.Errorf("give back HorizontalPodAutoscaler %s/%s: %w", h.Namespace, h.Name, err)
 		}

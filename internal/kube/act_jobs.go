@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -42,7 +43,7 @@ func (a *applier) breaks(id fleet.JobID) bool {
 // carrier is the object in which the size of a member stands, and how it is read and written.
 type carrier struct {
 	adapter adapter.Adapter
-	mirror  *mirror[*offlineFacts]
+	mirror  *object.Mirror[*offlineFacts]
 	facts   *offlineFacts
 	part    string
 }
@@ -50,26 +51,26 @@ type carrier struct {
 // carrierOf finds the carrier of a member's size.
 func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	n := fleet.ParseName(string(j.Job))
-	o, ok := c.jobs.get(n.Namespace, n.Name)
+	o, ok := c.jobs.Get(n.Namespace, n.Name)
 	if !ok {
-		return nil, stale("the ElasticJob is gone")
+		return nil, object.Stale("the ElasticJob is gone")
 	}
-	i := slices.IndexFunc(o.facts.members, func(m v1alpha1.JobMember) bool { return m.Role == j.Role })
+	i := slices.IndexFunc(o.Facts.members, func(m v1alpha1.JobMember) bool { return m.Role == j.Role })
 	if i < 0 {
-		return nil, stale("the member is gone")
+		return nil, object.Stale("the member is gone")
 	}
-	spec := &o.facts.members[i]
+	spec := &o.Facts.members[i]
 	w, problem := c.workload(n.Namespace, j.Role, spec)
 	ad, known := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if problem.Any() || !known {
-		return nil, stale("the workload is not there: %s", problem)
+		return nil, object.Stale("the workload is not there: %s", problem)
 	}
 	p := w.Part(spec.PartName())
 	if p == nil {
-		return nil, stale("%s has no part %s any more", w.What, spec.PartName())
+		return nil, object.Stale("%s has no part %s any more", w.What, spec.PartName())
 	}
 	if p.SelfSized || p.Fixed != "" {
-		return nil, stale("%s of %s is not resized by others", spec.PartName(), w.What)
+		return nil, object.Stale("%s of %s is not resized by others", spec.PartName(), w.What)
 	}
 	if p.Child == "" {
 		m := c.batchJobs
@@ -80,7 +81,7 @@ func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	}
 	child, ok := c.childOf(w, p)
 	if !ok {
-		return nil, stale("Job %s is gone", p.Child)
+		return nil, object.Stale("Job %s is gone", p.Child)
 	}
 	return &carrier{adapter: batchAdapter, mirror: c.batchJobs, facts: child}, nil
 }
@@ -94,10 +95,10 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 		return written{}, err
 	}
 	if p.Size != j.From {
-		return written{}, stale("%s changed", t.facts.What)
+		return written{}, object.Stale("%s changed", t.facts.What)
 	}
 	if leader := a.leads.fencing(stampOn(u)); leader > a.plan.LeaderEpoch {
-		return written{}, stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader, Ours: a.plan.LeaderEpoch})
+		return written{}, object.Stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader, Ours: a.plan.LeaderEpoch})
 	}
 	body, err := adapter.Resize(u, p, j.To, j.Victims, map[string]string{v1alpha1.AnnotationLeaderEpoch: a.stampFor(u.GetUID())})
 	if err != nil {
@@ -105,12 +106,12 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 	}
 	version, err := a.c.patchCarrier(ctx, t, body)
 	if failedTest(err) {
-		return written{}, stale("set %s of %s to %d: the object has been modified since it was read", pathOf(p), t.facts.What, j.To)
+		return written{}, object.Stale("set %s of %s to %d: the object has been modified since it was read", pathOf(p), t.facts.What, j.To)
 	}
 	if err != nil {
 		return written{}, fmt.Errorf("set %s of %s to %d: %w", pathOf(p), t.facts.What, j.To, err)
 	}
-	return written{t.facts.UID, version, t.mirror.sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version), fleet.Ledger{}}, nil
+	return written{t.facts.UID, version, t.mirror.Sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version), fleet.Ledger{}}, nil
 }
 
 // failedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it does an object that validation refuses, and
@@ -137,7 +138,7 @@ func (a *applier) member(ctx context.Context, j *planner.JobScale) (*carrier, *u
 	w := t.adapter.Read(u)
 	p := w.Part(t.part)
 	if u.GetUID() != t.facts.UID || p == nil {
-		return nil, nil, nil, stale("%s changed", t.facts.What)
+		return nil, nil, nil, object.Stale("%s changed", t.facts.What)
 	}
 	return t, u, p, nil
 }
@@ -153,7 +154,7 @@ func (a *applier) readMember(ctx context.Context, name string) (protocol.Fact, e
 			return protocol.Fact{Exists: true, UID: fleet.UID(u.GetUID()), Version: u.GetResourceVersion(), Size: fleet.KnownAt(p.Size, a.plan.At)}, nil
 		}
 	}
-	return protocol.Fact{}, stale("no action of the plan is about %s", name)
+	return protocol.Fact{}, object.Stale("no action of the plan is about %s", name)
 }
 
 func pathOf(p *adapter.Part) string {
@@ -183,13 +184,13 @@ func (c *actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.U
 // patchCarrier writes a carrier and returns its new version.
 func (c *actuator) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
-		u, err := c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, patchOptions())
+		u, err := c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
 		if err != nil {
 			return "", err
 		}
 		return u.GetResourceVersion(), nil
 	}
-	j, err := c.core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, patchOptions())
+	j, err := c.core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -24,20 +25,20 @@ func (a *applier) setMarks(ctx context.Context, w *protocol.Write, want fleet.No
 	f, ok := a.nodes[name], true
 	a.mu.Unlock()
 	if f == nil {
-		f, ok = a.c.nodes.get("", name)
+		f, ok = a.c.nodes.Get("", name)
 	}
 	if !ok {
-		return written{}, stale("node %s is gone", name)
+		return written{}, object.Stale("node %s is gone", name)
 	}
 	now := a.nodeFact(f)
 	if err := w.If.Holds(&now); err != nil { // no rule of the API server fences a Node
-		return written{}, stale("node %s: %w", name, err)
+		return written{}, object.Stale("node %s: %w", name, err)
 	}
-	got, err := a.c.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want), patchOptions())
+	got, err := a.c.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want), object.PatchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("mark node %s: %w", name, err)
 	}
-	return written{got.UID, got.ResourceVersion, a.c.nodes.sees("", name, got.UID, got.ResourceVersion), fleet.Ledger{}}, nil
+	return written{got.UID, got.ResourceVersion, a.c.nodes.Sees("", name, got.UID, got.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // readNode reads a node again, for a write that met a conflict: nodes report themselves often.
@@ -86,7 +87,7 @@ func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 		}
 		body["spec"] = map[string]any{"taints": nonNil(taints)}
 	}
-	return mergePatch(body)
+	return object.MergePatch(body)
 }
 
 // nonNil makes an empty list of a nil one: in a merge patch null would be dropped by the defaulting that follows.

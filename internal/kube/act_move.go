@@ -7,26 +7,25 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
 // createLoan makes the object of a loan. Its status follows once its share was taken.
 func (a *applier) createLoan(ctx context.Context, l *fleet.Loan) (written, error) {
-	obj, err := encode(gvrLoans, newLoan(l))
+	obj, err := object.Encode(object.GVRLoans, newLoan(l))
 	if err != nil {
 		return written{}, err
 	}
-	created, err := a.c.dyn.Resource(gvrLoans).Create(ctx, obj, createOptions())
+	created, err := a.c.dyn.Resource(object.GVRLoans).Create(ctx, obj, object.CreateOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("create the loan: %w", err)
 	}
-	loan, err := decode[v1alpha1.Loan](created)
+	loan, err := object.Decode[v1alpha1.Loan](created)
 	if err != nil {
 		return written{}, err
 	}
@@ -38,7 +37,7 @@ func (a *applier) keepLoan(l *v1alpha1.Loan) written {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.loans[l.Name] = l
-	return written{l.UID, l.ResourceVersion, a.c.loans.sees("", l.Name, l.UID, l.ResourceVersion), fleet.Ledger{}}
+	return written{l.UID, l.ResourceVersion, a.c.loans.Sees("", l.Name, l.UID, l.ResourceVersion), fleet.Ledger{}}
 }
 
 // setLoan writes the loan's status from what was read of it.
@@ -47,18 +46,18 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 	read := a.loans[w.Object.Name]
 	a.mu.Unlock()
 	if read == nil {
-		o, ok := a.c.loans.get("", w.Object.Name)
+		o, ok := a.c.loans.Get("", w.Object.Name)
 		if !ok {
-			return written{}, stale("the loan is gone")
+			return written{}, object.Stale("the loan is gone")
 		}
-		read = o.api
+		read = o.API
 	}
 	if fleet.UID(read.UID) != w.If.UID || read.ResourceVersion != w.If.Version {
-		return written{}, stale("the loan changed since it was checked")
+		return written{}, object.Stale("the loan changed since it was checked")
 	}
 	next := *read
 	next.Status = loanStatus(read.Status, l, a.plan.LeaderEpoch)
-	got, err := putStatus(ctx, a.c.dyn, gvrLoans, &next)
+	got, err := object.PutStatus(ctx, a.c.dyn, object.GVRLoans, &next)
 	if err != nil {
 		return written{}, err
 	}
@@ -68,12 +67,12 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 
 func (a *applier) deleteLoan(ctx context.Context, w *protocol.Write) (written, error) {
 	uid, version := types.UID(w.If.UID), w.If.Version
-	err := a.c.dyn.Resource(gvrLoans).Delete(ctx, w.Object.Name,
+	err := a.c.dyn.Resource(object.GVRLoans).Delete(ctx, w.Object.Name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err != nil {
 		return written{}, fmt.Errorf("delete the loan: %w", err)
 	}
-	return written{uid: uid, see: a.c.loans.misses("", w.Object.Name, uid)}, nil
+	return written{uid: uid, see: a.c.loans.Misses("", w.Object.Name, uid)}, nil
 }
 
 func newLoan(l *fleet.Loan) *v1alpha1.Loan {
@@ -92,7 +91,7 @@ func (a *applier) setShare(ctx context.Context, w *protocol.Write, c *protocol.S
 	next := &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	base := a.shareBase(name)
 	if base != nil && base.ResourceVersion != w.If.Version {
-		return written{}, stale("the share of node %s changed since it was checked", name)
+		return written{}, object.Stale("the share of node %s changed since it was checked", name)
 	}
 	if base != nil && base.Spec.NodeUID == string(c.Node) {
 		*next = *base
@@ -102,28 +101,28 @@ func (a *applier) setShare(ctx context.Context, w *protocol.Write, c *protocol.S
 	}
 	next.ResourceVersion = w.If.Version
 	next.Spec = v1alpha1.NodeShareSpec{NodeUID: string(c.Node), Parcels: shareParcels(c.Parcels), Rest: shareRest(c.Rest), LeaderEpoch: a.plan.LeaderEpoch}
-	obj, err := encode(gvrShares, next)
+	obj, err := object.Encode(object.GVRShares, next)
 	if err != nil {
 		return written{}, err
 	}
-	client := a.c.dyn.Resource(gvrShares)
+	client := a.c.dyn.Resource(object.GVRShares)
 	var got *unstructured.Unstructured
 	if c.Create {
-		got, err = client.Create(ctx, obj, createOptions())
+		got, err = client.Create(ctx, obj, object.CreateOptions())
 	} else {
-		got, err = client.Update(ctx, obj, updateOptions())
+		got, err = client.Update(ctx, obj, object.UpdateOptions())
 	}
 	if err != nil {
 		return written{}, fmt.Errorf("write the NodeShare of %s: %w", name, err)
 	}
-	now, err := decode[v1alpha1.NodeShare](got)
+	now, err := object.Decode[v1alpha1.NodeShare](got)
 	if err != nil {
 		return written{}, err
 	}
 	a.mu.Lock()
 	a.shares[name] = now
 	a.mu.Unlock()
-	return written{now.UID, now.ResourceVersion, a.c.shares.sees("", name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{now.UID, now.ResourceVersion, a.c.shares.Sees("", name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // shareBase is the NodeShare whose metadata a write keeps: as this plan wrote it, or else as it was read.
@@ -133,15 +132,15 @@ func (a *applier) shareBase(node string) *v1alpha1.NodeShare {
 	if s := a.shares[node]; s != nil {
 		return s
 	}
-	if s, ok := a.c.shares.get("", node); ok {
-		return s.api
+	if s, ok := a.c.shares.Get("", node); ok {
+		return s.API
 	}
 	return nil
 }
 
 // readShare reads the version of a NodeShare as it is.
 func (a *applier) readShare(ctx context.Context, node string) (protocol.Fact, error) {
-	now, err := a.c.dyn.Resource(gvrShares).Get(ctx, node, metav1.GetOptions{})
+	now, err := a.c.dyn.Resource(object.GVRShares).Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}
@@ -150,7 +149,7 @@ func (a *applier) readShare(ctx context.Context, node string) (protocol.Fact, er
 
 // readLoan reads whether a Loan is there.
 func (a *applier) readLoan(ctx context.Context, name string) (protocol.Fact, error) {
-	now, err := a.c.dyn.Resource(gvrLoans).Get(ctx, name, metav1.GetOptions{})
+	now, err := a.c.dyn.Resource(object.GVRLoans).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}
@@ -172,19 +171,6 @@ func shareRest(r fleet.Rest) *v1alpha1.ShareRest {
 		return nil
 	}
 	return &v1alpha1.ShareRest{TurnedBack: int32(r.Turns), Until: *stampUp(r.Until)}
-}
-
-// putStatus writes the status of one of our objects with the version that was read.
-func putStatus(ctx context.Context, dyn dynamic.Interface, gvr schema.GroupVersionResource, next metav1.Object) (*unstructured.Unstructured, error) {
-	obj, err := encode(gvr, next)
-	if err != nil {
-		return nil, err
-	}
-	got, err := dyn.Resource(gvr).Namespace(next.GetNamespace()).UpdateStatus(ctx, obj, updateOptions())
-	if err != nil {
-		return nil, fmt.Errorf("write the status of %s %s: %w", kindOf(gvr), next.GetName(), err)
-	}
-	return got, nil
 }
 
 // loanStatus is the status that says what the loan is, with the history one entry longer when phase or epoch changed.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -50,7 +51,7 @@ func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, 
 	if err != nil {
 		return written{}, fmt.Errorf("%s pod %s: %w", verb, w.Object.Name, err)
 	}
-	return written{p.UID, p.ResourceVersion, a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
+	return written{p.UID, p.ResourceVersion, a.c.pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // noticeText is the notice as pods read it. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan name one time.
@@ -59,17 +60,17 @@ func noticeText(n *protocol.SetNotice) string {
 	if s := stampUp(n.Deadline); s != nil {
 		deadline = s.Time
 	}
-	return string(mergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
+	return string(object.MergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
 }
 
 // patchPod sets annotations on one pod. The UID in a patch is a precondition: a pod that was made again under the name is another pod.
 func (a *applier) patchPod(ctx context.Context, w *protocol.Write, annotations map[string]any) (*corev1.Pod, error) {
 	n := fleet.ParseName(w.Object.Name)
-	body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID), "annotations": annotations}})
-	p, err := a.c.core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, patchOptions())
+	body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID), "annotations": annotations}})
+	p, err := a.c.core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, object.PatchOptions())
 	// Another UID is an immutable field that would change, hence Invalid rather than Conflict; the answer names the field, so nothing is read.
 	if apierrors.IsInvalid(err) && namesUID(err) {
-		return nil, stale("it is another pod of that name now")
+		return nil, object.Stale("it is another pod of that name now")
 	}
 	return p, err
 }
@@ -100,7 +101,7 @@ func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (
 		return written{}, fmt.Errorf("%s pod %s: %w", verb, n, a.c.refusedEviction(ctx, n, uid, err))
 	}
 	a.c.evictions.Forget(uid)
-	return written{uid: uid, see: a.c.pods.misses(n.Namespace, n.Name, uid)}, nil
+	return written{uid: uid, see: a.c.pods.Misses(n.Namespace, n.Name, uid)}, nil
 }
 
 func (a *applier) deleteFiller(ctx context.Context, w *protocol.Write) (written, error) {
@@ -110,7 +111,7 @@ func (a *applier) deleteFiller(ctx context.Context, w *protocol.Write) (written,
 	if err != nil {
 		return written{}, fmt.Errorf("delete filler %s: %w", w.Object.Name, err)
 	}
-	return written{uid: uid, see: a.c.pods.misses(a.c.o.Namespace, w.Object.Name, uid)}, nil
+	return written{uid: uid, see: a.c.pods.Misses(a.c.o.Namespace, w.Object.Name, uid)}, nil
 }
 
 func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written, error) {
@@ -120,11 +121,11 @@ func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written,
 		home = n.Pool
 	}
 	a.mu.Unlock()
-	p, err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Create(ctx, a.fillerPod(f, home), createOptions())
+	p, err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Create(ctx, a.fillerPod(f, home), object.CreateOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("create filler %s: %w", f.Name, err)
 	}
-	return written{p.UID, p.ResourceVersion, a.c.pods.sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
+	return written{p.UID, p.ResourceVersion, a.c.pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // The filler's image does nothing, and its class stands above all offline work without preempting any (deploy/base).

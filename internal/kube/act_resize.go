@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -40,35 +41,35 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 		return written{}, fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
 	}
 	if leader := a.leads.fencing(stampOn(meta)); leader > w.If.LeaderEpoch {
-		return written{}, stale("%s: %w", r.Target, &protocol.NewerLeaderError{Theirs: leader, Ours: w.If.LeaderEpoch})
+		return written{}, object.Stale("%s: %w", r.Target, &protocol.NewerLeaderError{Theirs: leader, Ours: w.If.LeaderEpoch})
 	}
 	if now := podRequests(template); !sameSize(now, c.From) {
-		return written{}, stale("the template requests %s now, not %s", now, c.From)
+		return written{}, object.Stale("the template requests %s now, not %s", now, c.From)
 	}
 	containers, err := resized(template, c.From, c.To)
 	if err != nil {
 		return written{}, err
 	}
-	body := mergePatch(map[string]any{
+	body := object.MergePatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": meta.GetResourceVersion(), "annotations": a.epochNote(meta.GetUID())},
 		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
 	})
 	name, m := r.Target.Name, a.c.deployments
 	var version string
 	if r.Kind == kindDeployment {
-		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, patchOptions())
+		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, object.PatchOptions())
 		if err != nil {
 			return written{}, fmt.Errorf("change the requests of Deployment %s: %w", r.Target, err)
 		}
 		version = now.ResourceVersion
 	} else {
-		now, err := apps.StatefulSets(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, patchOptions())
+		now, err := apps.StatefulSets(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, object.PatchOptions())
 		if err != nil {
 			return written{}, fmt.Errorf("change the requests of StatefulSet %s: %w", r.Target, err)
 		}
 		version, m = now.ResourceVersion, a.c.statefulSets
 	}
-	return written{meta.GetUID(), version, m.sees(r.Target.Namespace, name, meta.GetUID(), version), fleet.Ledger{}}, nil
+	return written{meta.GetUID(), version, m.Sees(r.Target.Namespace, name, meta.GetUID(), version), fleet.Ledger{}}, nil
 }
 
 // resizePod resizes a running pod by its resize subresource. The kubelet defers what has no room yet and refuses what never will; either
@@ -82,21 +83,21 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 	}
 	// While it shrinks a pod counts for more than it asks for: the plan took it for larger, and it is left alone.
 	if fleet.UID(p.UID) != w.If.UID || !sameSize(podRequests(&p.Spec), c.From) {
-		return written{}, stale("pod %s changed", n)
+		return written{}, object.Stale("pod %s changed", n)
 	}
 	containers, err := resized(&p.Spec, c.From, c.To)
 	if err != nil {
 		return written{}, err
 	}
-	body := mergePatch(map[string]any{
+	body := object.MergePatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": p.ResourceVersion},
 		"spec":     map[string]any{"containers": containers},
 	})
-	now, err := pods.Patch(ctx, p.Name, types.StrategicMergePatchType, body, patchOptions(), "resize")
+	now, err := pods.Patch(ctx, p.Name, types.StrategicMergePatchType, body, object.PatchOptions(), "resize")
 	if err != nil {
 		return written{}, fmt.Errorf("resize pod %s: %w", n, err)
 	}
-	return written{now.UID, now.ResourceVersion, a.c.pods.sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{now.UID, now.ResourceVersion, a.c.pods.Sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // sameSize compares requests as they were when the plan was made. GPUs are left out: those of DRA do not stand in the spec, and none is resized.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -24,7 +25,7 @@ type scaleClient interface {
 // scaler scales one target: the client that writes, the mirror that shows it, and how it is read again.
 type scaler struct {
 	client scaleClient
-	mirror *mirror[*workloadFacts]
+	mirror *object.Mirror[*workloadFacts]
 	read   func(ctx context.Context) (*workloadFacts, error)
 }
 
@@ -66,15 +67,15 @@ func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, erro
 	if err != nil {
 		return written{}, err
 	}
-	t, ok := by.mirror.get(s.Target.Namespace, s.Target.Name)
+	t, ok := by.mirror.Get(s.Target.Namespace, s.Target.Name)
 	if !ok {
-		return written{}, stale("the target changed")
+		return written{}, object.Stale("the target changed")
 	}
 	version := w.If.Version
 	if version == "" { // not read again yet
 		now := a.targetFact(t)
 		if err := w.If.Holds(&now); err != nil {
-			return written{}, stale("the target changed: %w", err)
+			return written{}, object.Stale("the target changed: %w", err)
 		}
 		version = now.Version
 	}
@@ -82,7 +83,7 @@ func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, erro
 	if err != nil {
 		return written{}, fmt.Errorf("scale %s to %d: %w", s.Target, s.To, err)
 	}
-	return written{t.UID, scale.ResourceVersion, by.mirror.sees(s.Target.Namespace, s.Target.Name, t.UID, scale.ResourceVersion), fleet.Ledger{}}, nil
+	return written{t.UID, scale.ResourceVersion, by.mirror.Sees(s.Target.Namespace, s.Target.Name, t.UID, scale.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // readTarget reads a target again, for a write that met a conflict: targets change all the time while pods start.
@@ -96,8 +97,8 @@ func (a *applier) readTarget(ctx context.Context, service string) (protocol.Fact
 	if err != nil {
 		return protocol.Fact{}, err
 	}
-	if t, ok := by.mirror.get(s.Target.Namespace, s.Target.Name); !ok || t.UID != now.UID {
-		return protocol.Fact{}, stale("the target is another one now")
+	if t, ok := by.mirror.Get(s.Target.Namespace, s.Target.Name); !ok || t.UID != now.UID {
+		return protocol.Fact{}, object.Stale("the target is another one now")
 	}
 	return a.targetFact(now), nil
 }
@@ -125,13 +126,13 @@ func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale, ve
 // since.
 func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.SetFloor) (written, error) {
 	s := w.Action.(*planner.Scale)
-	h, ok := a.c.hpas.get(s.Target.Namespace, s.Target.Name)
+	h, ok := a.c.hpas.Get(s.Target.Namespace, s.Target.Name)
 	if !ok {
-		return written{}, stale("the HorizontalPodAutoscaler is gone")
+		return written{}, object.Stale("the HorizontalPodAutoscaler is gone")
 	}
 	now := protocol.Fact{Exists: true, Size: fleet.KnownAt(h.min, a.plan.At), LeaderEpoch: a.leads.fencing(h.leader)}
 	if err := w.If.Holds(&now); err != nil {
-		return written{}, stale("HorizontalPodAutoscaler %s: %w", s.Target, err)
+		return written{}, object.Stale("HorizontalPodAutoscaler %s: %w", s.Target, err)
 	}
 	notes := a.epochNote(h.UID)
 	own := h.min
@@ -139,13 +140,13 @@ func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.S
 		own = h.adopted.Value
 	}
 	notes[v1alpha1.AnnotationAdopted] = strconv.Itoa(int(own))
-	body := mergePatch(map[string]any{
+	body := object.MergePatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": h.ResourceVersion, "annotations": notes},
 		"spec":     map[string]any{"minReplicas": max(c.To, own)},
 	})
-	got, err := a.c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, patchOptions())
+	got, err := a.c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("set minReplicas of %s: %w", s.Target, err)
 	}
-	return written{h.UID, got.ResourceVersion, a.c.hpas.sees(h.Namespace, h.Name, h.UID, got.ResourceVersion), fleet.Ledger{}}, nil
+	return written{h.UID, got.ResourceVersion, a.c.hpas.Sees(h.Namespace, h.Name, h.UID, got.ResourceVersion), fleet.Ledger{}}, nil
 }

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -63,7 +62,7 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 		c.nudge()
 	}
 	if a.session.Held() == nil {
-		a.await(ctx, c.o.SeeWithin, c.o.Log)
+		a.Await(ctx, c.o.SeeWithin, c.o.Log)
 	}
 	if err := ctx.Err(); err != nil {
 		return r, fmt.Errorf("apply: %w", context.Cause(ctx))
@@ -104,7 +103,7 @@ type applier struct {
 	// leads is what the process leads by. A plan of another leadership is held whole.
 	leads leadership
 
-	sights
+	object.Sights
 	mu      sync.Mutex // guards what follows
 	session *protocol.Session
 	// Objects as this plan read or wrote them last, where that is newer than what the watches show: the next write of them starts from these.
@@ -168,7 +167,7 @@ type written struct {
 	uid     types.UID
 	version string
 	// see looks for it in the watches; nil where its kind is not watched.
-	see sight
+	see object.Sight
 	// ledger is that of a pool, as the API keeps it.
 	ledger fleet.Ledger
 }
@@ -193,7 +192,7 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 		return protocol.Answer{How: howOf(err), Err: err}
 	}
 	if w.See != protocol.SeeNothing && done.see != nil {
-		a.see(done.see)
+		a.See(done.see)
 	}
 	answer := protocol.Answer{How: protocol.Taken, UID: fleet.UID(done.uid), Version: done.version}
 	if w.Object.Kind == protocol.ObjectPool {
@@ -232,16 +231,16 @@ func (a *applier) rests(w *protocol.Write) error {
 	for _, r := range w.Rests {
 		if r.Object.Kind == protocol.ObjectShare {
 			if base := a.shareBase(r.Object.Name); base != nil && base.ResourceVersion != r.Version {
-				return stale("the share of node %s changed since it was checked", r.Object.Name)
+				return object.Stale("the share of node %s changed since it was checked", r.Object.Name)
 			}
 			continue
 		}
-		l, ok := a.c.loans.get("", r.Object.Name)
+		l, ok := a.c.loans.Get("", r.Object.Name)
 		if !ok || fleet.UID(l.UID) != r.UID {
-			return stale("the loan is gone")
+			return object.Stale("the loan is gone")
 		}
 		if l.ResourceVersion != r.Version && !a.wroteLoan(r.Object.Name) {
-			return stale("the loan changed since it was checked")
+			return object.Stale("the loan changed since it was checked")
 		}
 	}
 	return nil
@@ -323,24 +322,12 @@ func (a *applier) read(ctx context.Context, r *protocol.Read) protocol.Answer {
 	return protocol.Answer{How: protocol.Taken, Fact: fact}
 }
 
-// staleError says that the facts moved on: nothing was written.
-type staleError struct{ err error }
-
-func (e *staleError) Error() string { return e.err.Error() }
-func (e *staleError) Unwrap() error { return e.err }
-
-// staleOf makes a staleError of an error.
-func staleOf(err error) error { return &staleError{err} }
-
-// stale makes a staleError of a sentence.
-func stale(format string, args ...any) error { return &staleError{fmt.Errorf(format, args...)} }
-
 // howOf tells facts that moved on (a lost race, an object that is gone or already there) from refusals and faults.
 func howOf(err error) protocol.Answered {
 	if how, is := denied(err); is {
 		return how
 	}
-	var s *staleError
+	var s *object.StaleError
 	switch {
 	case errors.As(err, &s), apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err), apierrors.IsGone(err):
 		return protocol.Conflict
@@ -356,23 +343,4 @@ func (a *applier) epochNote(object types.UID) map[string]any {
 // stampFor is the stamp of the leader whose plan this is.
 func (a *applier) stampFor(object types.UID) string {
 	return stampText(a.plan.LeaderEpoch, a.leads.lease, object)
-}
-
-// mergePatch encodes a JSON merge patch. It is built of maps and basic values, which always encode.
-func mergePatch(body map[string]any) []byte {
-	b, err := json.Marshal(body)
-	if err != nil {
-		panic(fmt.Sprintf("a patch that does not encode: %v", err))
-	}
-	return b
-}
-
-func patchOptions() metav1.PatchOptions {
-	return metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}
-}
-func createOptions() metav1.CreateOptions {
-	return metav1.CreateOptions{FieldManager: v1alpha1.FieldManager}
-}
-func updateOptions() metav1.UpdateOptions {
-	return metav1.UpdateOptions{FieldManager: v1alpha1.FieldManager}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -239,7 +240,7 @@ func TestApplyUnmarks(t *testing.T) {
 			t.Errorf("cost %s: left with %q", cost, got)
 		}
 		for w.snapshot(t).Service("shop/cart").Pods[1].LeavesAt.OK { // the fake's versions stand still, so that Apply waits for nothing
-			time.Sleep(sightPoll)
+			time.Sleep(object.SightPoll)
 		}
 		if rs := w.do(t, planner.Plan{Unmarks: []planner.Unmark{u}}); rs[0].Outcome != loop.Stale {
 			t.Errorf("unmarked twice: %+v", rs[0])
@@ -685,7 +686,7 @@ func TestAChangedPodIsAskedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if f, ok := w.pods.get("train", "bert-0"); ok && f.ResourceVersion != p.ResourceVersion && !x.soon {
+			if f, ok := w.pods.Get("train", "bert-0"); ok && f.ResourceVersion != p.ResourceVersion && !x.soon {
 				break
 			}
 			if r := w.evictions.Refused(p.UID, now); x.soon && !r.Holds(now) {
@@ -800,7 +801,7 @@ func TestApplyScalesInNothingWithoutTheLedger(t *testing.T) {
 				w.dyn.PrependReactor("get", "capacitypools", func(clienttesting.Action) (bool, runtime.Object, error) {
 					p := kubetest.Pool("web", "Online", kubetest.InWeb)
 					p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(time.Second), Evictions: 1}
-					u, err := encode(gvrPools, p)
+					u, err := object.Encode(object.GVRPools, p)
 					return true, u, err
 				})
 			}
@@ -976,7 +977,7 @@ func TestHowOf(t *testing.T) {
 		{apierrors.NewConflict(gr, "l", errors.New("x")), protocol.Conflict},
 		{fmt.Errorf("write: %w", apierrors.NewNotFound(gr, "l")), protocol.Conflict},
 		{apierrors.NewAlreadyExists(gr, "l"), protocol.Conflict},
-		{fmt.Errorf("door: %w", stale("moved on")), protocol.Conflict},
+		{fmt.Errorf("door: %w", object.Stale("moved on")), protocol.Conflict},
 		{apierrors.NewTooManyRequests("budget", 1), protocol.Refused},
 		{apierrors.NewForbidden(gr, "l", errors.New("no right")), protocol.Refused},
 		{errors.New("connection refused"), protocol.Refused},
@@ -988,33 +989,33 @@ func TestHowOf(t *testing.T) {
 }
 
 func (w *world) share(t *testing.T, name string) *v1alpha1.NodeShare {
-	return objectNow[v1alpha1.NodeShare](t, w, gvrShares, name)
+	return objectNow[v1alpha1.NodeShare](t, w, object.GVRShares, name)
 }
 
 func (w *world) loanObject(t *testing.T, name string) *v1alpha1.Loan {
-	return objectNow[v1alpha1.Loan](t, w, gvrLoans, name)
+	return objectNow[v1alpha1.Loan](t, w, object.GVRLoans, name)
 }
 
 func (w *world) poolObject(t *testing.T, name string) *v1alpha1.CapacityPool {
-	return objectNow[v1alpha1.CapacityPool](t, w, gvrPools, name)
+	return objectNow[v1alpha1.CapacityPool](t, w, object.GVRPools, name)
 }
 
 // setLoan and setShare change an object as another client, and wait until the controller sees it.
 func (w *world) setLoan(t *testing.T, l *v1alpha1.Loan) {
 	t.Helper()
-	w.set(t, gvrLoans, l, func(version string) sight { return w.loans.sees("", l.Name, l.UID, version) })
+	w.set(t, object.GVRLoans, l, func(version string) object.Sight { return w.loans.Sees("", l.Name, l.UID, version) })
 }
 
 func (w *world) setShare(t *testing.T, s *v1alpha1.NodeShare) {
 	t.Helper()
-	w.set(t, gvrShares, s, func(version string) sight { return w.shares.sees("", s.Name, s.UID, version) })
+	w.set(t, object.GVRShares, s, func(version string) object.Sight { return w.shares.Sees("", s.Name, s.UID, version) })
 }
 
-func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Object, seen func(version string) sight) {
+func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Object, seen func(version string) object.Sight) {
 	t.Helper()
 	version := fmt.Sprint(w.version.Add(1))
 	o.SetResourceVersion(version)
-	u, err := encode(gvr, o)
+	u, err := object.Encode(gvr, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1022,7 +1023,7 @@ func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Obje
 		t.Fatal(err)
 	}
 	for is := seen(version); !is(); {
-		time.Sleep(sightPoll)
+		time.Sleep(object.SightPoll)
 	}
 }
 
@@ -1037,7 +1038,7 @@ func objectNow[A any](t *testing.T, w *world, gvr schema.GroupVersionResource, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := decode[A](u)
+	a, err := object.Decode[A](u)
 	if err != nil {
 		t.Fatal(err)
 	}

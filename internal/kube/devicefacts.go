@@ -12,32 +12,35 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // devices are the mirrors of what DRA gives out; nil where the cluster does not serve it.
 type devices struct {
-	classes   *mirror[*deviceFacts[facts.DeviceClass]]
-	slices    *mirror[*deviceFacts[facts.DeviceSlice]]
-	claims    *mirror[*deviceFacts[facts.DeviceClaim]]
-	templates *mirror[*deviceFacts[facts.DeviceClaim]]
+	classes   *object.Mirror[*deviceFacts[facts.DeviceClass]]
+	slices    *object.Mirror[*deviceFacts[facts.DeviceSlice]]
+	claims    *object.Mirror[*deviceFacts[facts.DeviceClaim]]
+	templates *object.Mirror[*deviceFacts[facts.DeviceClaim]]
 }
 
 // deviceFacts is one object of DRA.
 type deviceFacts[T any] struct {
-	header
+	object.Header
 	of *T
 }
 
-func newDeviceMirror[T any](c *watcher, gvr schema.GroupVersionResource, read func(*unstructured.Unstructured) *T) *mirror[*deviceFacts[T]] {
-	return newMirror(gvr.Resource, newDynamicInformer(c.dyn, gvr), func(u *unstructured.Unstructured) *deviceFacts[T] {
-		return &deviceFacts[T]{headerOf(u), read(u)}
+func newDeviceMirror[T any](c *watcher, gvr schema.GroupVersionResource, read func(*unstructured.Unstructured) *T) *object.Mirror[*deviceFacts[T]] {
+	return object.NewMirror(gvr.Resource, newDynamicInformer(c.dyn, gvr), func(u *unstructured.Unstructured) *deviceFacts[T] {
+		return &deviceFacts[T]{object.HeaderOf(u), read(u)}
 	})
 }
 
-func (d *devices) all() []watched { return []watched{d.classes, d.slices, d.claims, d.templates} }
+func (d *devices) all() []object.Watched {
+	return []object.Watched{d.classes, d.slices, d.claims, d.templates}
+}
 
 func (d *devices) synced() bool {
-	return d != nil && !slices.ContainsFunc(d.all(), func(m watched) bool { return !m.synced() })
+	return d != nil && !slices.ContainsFunc(d.all(), func(m object.Watched) bool { return !m.Synced() })
 }
 
 // watchDevices watches what DRA gives out, where the cluster serves it. Until it is read no machine has GPUs of DRA: a right that is missing must not keep
@@ -51,10 +54,10 @@ func (c *watcher) watchDevices(ctx context.Context) {
 		newDeviceMirror(c, facts.ResourceClaims, facts.DeviceClaimOf), newDeviceMirror(c, facts.ClaimTemplates, facts.ClaimTemplateOf)}
 	c.devices = d
 	for _, m := range d.all() {
-		m.count(&c.changes)
-		go m.run(ctx.Done())
+		m.Count(&c.changes)
+		go m.Run(ctx.Done())
 	}
-	for limit := time.Now().Add(firstRead); !d.synced() && ctx.Err() == nil; time.Sleep(sightPoll) {
+	for limit := time.Now().Add(firstRead); !d.synced() && ctx.Err() == nil; time.Sleep(object.SightPoll) {
 		if time.Now().After(limit) {
 			c.o.Log.Warn("resource.k8s.io could not be read: GPUs that a DRA driver gives out do not count until it is; to fix: apply deploy/base/rbac.yaml")
 			return
@@ -93,13 +96,13 @@ func (c *watcher) readDevices() *facts.Devices {
 	if !c.devices.synced() {
 		return d
 	}
-	for _, f := range c.devices.classes.all() {
+	for _, f := range c.devices.classes.All() {
 		d.SetClass(f.Name, f.of)
 	}
-	for _, f := range c.devices.slices.all() {
+	for _, f := range c.devices.slices.All() {
 		d.SetSlice(f.Name, f.of)
 	}
-	for _, f := range c.devices.claims.all() {
+	for _, f := range c.devices.claims.All() {
 		d.SetClaim(f.Namespace+"/"+f.Name, f.of)
 	}
 	return d
@@ -127,7 +130,7 @@ func (a *assembly) templateRequest(namespace string, r fleet.Resources, asks *de
 		return r
 	}
 	for _, name := range asks.templates {
-		if t, ok := a.c.devices.templates.get(namespace, name); ok {
+		if t, ok := a.c.devices.templates.Get(namespace, name); ok {
 			r.GPU += a.devices.OfClaim(t.of)
 		}
 	}

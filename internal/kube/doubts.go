@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // doubt is a number of an object that is not believed: its field, what it says, and what becomes of it.
@@ -40,42 +41,42 @@ func (c *recorder) notBelieved(ref *corev1.ObjectReference, d doubt) {
 
 // notBelievedIn is notBelieved for an object as a new leader lists it.
 func (c *recorder) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object, d doubt) {
-	h := headerOf(o)
+	h := object.HeaderOf(o)
 	switch gvr {
-	case gvrPools:
+	case object.GVRPools:
 		c.notBelieved(reference("CapacityPool", &h), d)
-	case gvrLoans:
+	case object.GVRLoans:
 		c.notBelieved(reference("Loan", &h), d)
-	case gvrShares:
+	case object.GVRShares:
 		c.notBelieved(reference("NodeShare", &h), d)
 	}
 }
 
 // reportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
 func (c *reports) reportDoubts(leader int64) {
-	for _, o := range c.services.all() {
-		c.doubtLeader(reference("ElasticService", &o.header), o.api.Status.LeaderEpoch, leader)
+	for _, o := range c.services.All() {
+		c.doubtLeader(reference("ElasticService", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.pools.all() {
-		c.doubtLeader(reference("CapacityPool", &o.header), o.api.Status.LeaderEpoch, leader)
+	for _, o := range c.pools.All() {
+		c.doubtLeader(reference("CapacityPool", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.tenants.all() {
-		c.doubtLeader(reference("CapacityQuota", &o.header), o.api.Status.LeaderEpoch, leader)
+	for _, o := range c.tenants.All() {
+		c.doubtLeader(reference("CapacityQuota", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.jobs.all() {
-		c.doubtLeader(reference("ElasticJob", &o.header), o.api.Status.LeaderEpoch, leader)
+	for _, o := range c.jobs.All() {
+		c.doubtLeader(reference("ElasticJob", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.festivals.all() {
-		c.doubtLeader(reference("FestivalPlan", &o.header), o.api.Status.LeaderEpoch, leader)
+	for _, o := range c.festivals.All() {
+		c.doubtLeader(reference("FestivalPlan", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.loans.all() {
-		c.doubtLeader(reference("Loan", &o.header), o.api.Status.LeaderEpoch, leader)
-		c.doubtLoan(reference("Loan", &o.header), "status.epoch", max(1, o.api.Status.Epoch))
+	for _, o := range c.loans.All() {
+		c.doubtLeader(reference("Loan", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLoan(reference("Loan", &o.Header), "status.epoch", max(1, o.API.Status.Epoch))
 	}
-	for _, o := range c.shares.all() {
-		c.doubtLeader(reference("NodeShare", &o.header), o.api.Spec.LeaderEpoch, leader)
-		for i := range o.api.Spec.Parcels {
-			c.doubtLoan(reference("NodeShare", &o.header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.api.Spec.Parcels[i].Epoch)
+	for _, o := range c.shares.All() {
+		c.doubtLeader(reference("NodeShare", &o.Header), o.API.Spec.LeaderEpoch, leader)
+		for i := range o.API.Spec.Parcels {
+			c.doubtLoan(reference("NodeShare", &o.Header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.API.Spec.Parcels[i].Epoch)
 		}
 	}
 }
@@ -88,12 +89,12 @@ const restSpan, retrySpan = 24 * time.Hour, 24 * time.Hour
 
 // past is a time of something that happened; zero where it lies ahead of now by more than clocks run apart. An object that says that it happened in
 // 2099 would be waited for until then.
-func (a *assembly) past(kind string, h *header, field string, t time.Time) time.Time {
+func (a *assembly) past(kind string, h *object.Header, field string, t time.Time) time.Time {
 	return a.until(kind, h, field, t, aheadSpan)
 }
 
 // until is a time that lies ahead by no more than a span; zero where it does, and then it is named on its object.
-func (a *assembly) until(kind string, h *header, field string, t time.Time, span time.Duration) time.Time {
+func (a *assembly) until(kind string, h *object.Header, field string, t time.Time, span time.Duration) time.Time {
 	if !t.After(a.s.At.Add(span)) {
 		return t
 	}
@@ -104,7 +105,7 @@ func (a *assembly) until(kind string, h *header, field string, t time.Time, span
 // dated is a doubt on a time, and the object that has it.
 type dated struct {
 	kind string
-	of   *header
+	of   *object.Header
 	doubt
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -62,7 +63,7 @@ func (c *recorder) event(ref *corev1.ObjectReference, e *catalog.Event, args ...
 }
 
 // reference names one of our objects for an event.
-func reference(kind string, h *header) *corev1.ObjectReference {
+func reference(kind string, h *object.Header) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: h.Namespace, Name: h.Name,
 		UID: h.UID, ResourceVersion: h.ResourceVersion}
 }
@@ -162,24 +163,24 @@ func (c *reports) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Resu
 
 func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	n := fleet.ParseName(string(id))
-	s, ok := c.services.get(n.Namespace, n.Name)
+	s, ok := c.services.Get(n.Namespace, n.Name)
 	if !ok {
 		return nil
 	}
-	return reference("ElasticService", &s.header)
+	return reference("ElasticService", &s.Header)
 }
 
 func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Moves {
 		m := &r.Plan.Moves[i]
-		l, ok := c.loans.get("", string(m.Before.ID))
+		l, ok := c.loans.Get("", string(m.Before.ID))
 		o := done[planner.KeyOf(m)]
 		// A loan that was just forgotten is gone from the watches; its end was reported when it was Returned or
 		// Cancelled.
 		if !ok || m.Kind == planner.MoveForget {
 			continue
 		}
-		ref := reference("Loan", &l.header)
+		ref := reference("Loan", &l.Header)
 		lost, moved := catalog.LoanLost(string(m.Kind)), catalog.LoanMoved(string(m.Kind))
 		switch {
 		case o.Outcome == loop.Failed:
@@ -251,8 +252,8 @@ func (c *reports) reportTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		if o, ok := c.jobs.get(n.Namespace, n.Name); ok && c.news("job "+string(j.ID), j.Blocked.String()) {
-			c.event(reference("ElasticJob", &o.header), catalog.Refused(j.Blocked), j.Blocked.Message)
+		if o, ok := c.jobs.Get(n.Namespace, n.Name); ok && c.news("job "+string(j.ID), j.Blocked.String()) {
+			c.event(reference("ElasticJob", &o.Header), catalog.Refused(j.Blocked), j.Blocked.Message)
 		}
 	}
 }
@@ -281,8 +282,8 @@ func (c *reports) reportStrays(r *loop.Report) {
 func (c *reports) reportRefused(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
-		if o, ok := c.pools.get("", string(p.ID)); ok {
-			c.reportRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.header))
+		if o, ok := c.pools.Get("", string(p.ID)); ok {
+			c.reportRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.Header))
 			if shut := shutOf(r.Plan, p.ID); c.news("room "+string(p.ID), shutNews(shut)) {
 				n := 0
 				for _, x := range shut {
@@ -290,14 +291,14 @@ func (c *reports) reportRefused(r *loop.Report) {
 						n += x.Nodes
 					}
 				}
-				c.event(reference("CapacityPool", &o.header), catalog.EventRoomShut, n, shutNews(shut))
+				c.event(reference("CapacityPool", &o.Header), catalog.EventRoomShut, n, shutNews(shut))
 			}
 		}
 	}
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
-		if o, ok := c.tenants.get("", string(t.ID)); ok {
-			c.reportRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.header))
+		if o, ok := c.tenants.Get("", string(t.ID)); ok {
+			c.reportRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.Header))
 		}
 	}
 }
@@ -305,23 +306,23 @@ func (c *reports) reportRefused(r *loop.Report) {
 // reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
 func (c *reports) reportNewer() {
 	newer := c.newerMet()
-	for _, o := range c.nodes.all() {
+	for _, o := range c.nodes.All() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
 		if c.news("newer node "+o.Name, text) {
 			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID},
 				catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
-	for _, o := range c.jobs.all() {
-		text := newerMember(newer, &o.header)
+	for _, o := range c.jobs.All() {
+		text := newerMember(newer, &o.Header)
 		if c.news("newer job "+o.Namespace+"/"+o.Name, text) {
-			c.event(reference("ElasticJob", &o.header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
+			c.event(reference("ElasticJob", &o.Header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 }
 
 // newerMember is what to say of a job when a member's workload carries the epoch of a newer leader; empty where none does.
-func newerMember(newer map[protocol.Object]string, job *header) string {
+func newerMember(newer map[protocol.Object]string, job *object.Header) string {
 	for _, o := range slices.SortedFunc(maps.Keys(newer), func(a, b protocol.Object) int { return strings.Compare(a.Name, b.Name) }) {
 		if o.Kind == protocol.ObjectJobMember && strings.HasPrefix(o.Name, job.Namespace+"/"+job.Name+"/") {
 			return newer[o]
@@ -343,18 +344,18 @@ func (c *reports) reportSkill(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		id := r.Snapshot.Services[i].ID
 		n := fleet.ParseName(string(id))
-		o, seen := c.services.get(n.Namespace, n.Name)
+		o, seen := c.services.Get(n.Namespace, n.Name)
 		p, known := r.Portraits[id]
 		if !seen || !known {
 			continue
 		}
-		was := meta.IsStatusConditionTrue(o.api.Status.Conditions, catalog.ConditionSkillLost)
+		was := meta.IsStatusConditionTrue(o.API.Status.Conditions, catalog.ConditionSkillLost)
 		switch lost := p.Record.Skill.Lost; {
 		case lost == was:
 		case lost:
-			c.event(reference("ElasticService", &o.header), catalog.EventForecastSkillLost, p.Record.String())
+			c.event(reference("ElasticService", &o.Header), catalog.EventForecastSkillLost, p.Record.String())
 		default:
-			c.event(reference("ElasticService", &o.header), catalog.EventForecastSkillRegained)
+			c.event(reference("ElasticService", &o.Header), catalog.EventForecastSkillRegained)
 		}
 	}
 }

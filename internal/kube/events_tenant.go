@@ -54,11 +54,11 @@ func (c *reports) reportTenants(r *loop.Report) {
 	maps.DeleteFunc(c.reporter.foretold, func(x foretold, _ fleet.Resources) bool { return x.day < today })
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
-		o, ok := c.tenants.get("", string(t.ID))
+		o, ok := c.tenants.Get("", string(t.ID))
 		if !ok {
 			continue
 		}
-		ref := reference("CapacityQuota", &o.header)
+		ref := reference("CapacityQuota", &o.Header)
 		for _, list := range byDay(shortagesOf(d, t.ID), func(s *quota.Short) time.Time { return s.From }) {
 			var by fleet.Resources
 			for i := range list {
@@ -92,16 +92,16 @@ func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 		c.event(ref, catalog.EventQuotaNotice, overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
-			j, ok := c.jobs.get(n.Namespace, n.Name)
+			j, ok := c.jobs.Get(n.Namespace, n.Name)
 			if !ok || tenancy.Of(n.Namespace) != t.ID {
 				continue
 			}
 			by := x.Deadline.UTC().Format("15:04:05 MST")
 			if !x.OverOffline.IsZero() {
-				c.event(reference("ElasticJob", &j.header), catalog.EventQuotaNoticeJob, t.ID, x.OverOffline, by)
+				c.event(reference("ElasticJob", &j.Header), catalog.EventQuotaNoticeJob, t.ID, x.OverOffline, by)
 			}
 			if parcels := parcelsOver(x); parcels != "" {
-				c.event(reference("ElasticJob", &j.header), catalog.EventQuotaNoticeParcels, t.ID, parcels, by)
+				c.event(reference("ElasticJob", &j.Header), catalog.EventQuotaNoticeParcels, t.ID, parcels, by)
 			}
 		}
 	}

@@ -13,12 +13,13 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
 // budgetFacts is a PodDisruptionBudget.
 type budgetFacts struct {
-	header
+	object.Header
 	selector labels.Selector
 	text     string // of the selector
 	allowed  int32
@@ -29,7 +30,7 @@ func newBudgetFacts(b *policyv1.PodDisruptionBudget) *budgetFacts {
 	if err != nil {
 		s = labels.Nothing() // the API server lets such a budget select no pod
 	}
-	return &budgetFacts{header: headerOf(b), selector: s, text: s.String(), allowed: b.Status.DisruptionsAllowed}
+	return &budgetFacts{Header: object.HeaderOf(b), selector: s, text: s.String(), allowed: b.Status.DisruptionsAllowed}
 }
 
 // budgetChanged makes another try due for pods that a budget refused, as soon as it may let one go, or may select others.
@@ -54,7 +55,7 @@ func (c *watcher) podChanged(before, after *podFacts) {
 // budgetsOf names the disruption budgets that select a pod.
 func (c *watcher) budgetsOf(namespace string, of labels.Set) string {
 	var out []string
-	for _, b := range c.budgets.all() {
+	for _, b := range c.budgets.All() {
 		if b.Namespace == namespace && b.selector.Matches(of) {
 			out = append(out, b.Namespace+"/"+b.Name)
 		}
@@ -73,7 +74,7 @@ func (c *actuator) refusedEviction(ctx context.Context, n fleet.Name, uid types.
 	}
 	refusal := c.evictions.Note(uid, n.Namespace, a, c.o.Clock.Now())
 	if a.Done() {
-		return staleOf(err)
+		return object.StaleOf(err)
 	}
 	return &evictionError{refusal: refusal, definite: a.Definite(), err: err}
 }

@@ -156,7 +156,7 @@ func (f *fence) read(r *resourcelock.LeaderElectionRecord) {
 	}
 }
 
-// watched notes the lease as a watch brought it: what is older than this leadership tells nothing.
+// Watched notes the lease as a watch brought it: what is older than this leadership tells nothing.
 func (f *fence) watched(holder string, transitions int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/springtide/springtide/deploy/crd"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // clocks are the two clocks of a machine, each moved by hand.
@@ -71,15 +72,15 @@ func writesOf(client kubernetes.Interface) map[string]func(ctx context.Context) 
 	pods := client.CoreV1().Pods("shop")
 	return map[string]func(ctx context.Context) error{
 		"create": func(ctx context.Context) error {
-			_, err := pods.Create(ctx, kubetest.Pod("shop", "p", "", "", ""), createOptions())
+			_, err := pods.Create(ctx, kubetest.Pod("shop", "p", "", "", ""), object.CreateOptions())
 			return err
 		},
 		"update": func(ctx context.Context) error {
-			_, err := pods.UpdateStatus(ctx, kubetest.Pod("shop", "p", "", "", ""), updateOptions())
+			_, err := pods.UpdateStatus(ctx, kubetest.Pod("shop", "p", "", "", ""), object.UpdateOptions())
 			return err
 		},
 		"patch": func(ctx context.Context) error {
-			_, err := pods.Patch(ctx, "p", types.MergePatchType, []byte(`{}`), patchOptions())
+			_, err := pods.Patch(ctx, "p", types.MergePatchType, []byte(`{}`), object.PatchOptions())
 			return err
 		},
 		"delete": func(ctx context.Context) error { return pods.Delete(ctx, "p", metav1.DeleteOptions{}) },

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -205,7 +206,7 @@ func TestTheLockIsAskedBeforeAMachineIsOpened(t *testing.T) {
 			}
 			s := kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0)
 			s.ResourceVersion = c.version
-			u, err := encode(gvrShares, s)
+			u, err := object.Encode(object.GVRShares, s)
 			return true, u, err
 		})
 		m.Want.OfflineLabel = c.open

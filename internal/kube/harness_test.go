@@ -23,6 +23,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // gvrKruise is a kind of DaemonSets that is none of Kubernetes' own.
@@ -57,28 +58,28 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &kubetest.Clock{Time: kubetest.Now}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
-	kinds := map[schema.GroupVersionResource]string{gvrTopologies: "NodeResourceTopologyList", gvrScaledObjects: "ScaledObjectList",
-		gvrCronHPAs: "CronHorizontalPodAutoscalerList",
-		gvrVPAs:     "VerticalPodAutoscalerList",
-		gvrKruise:   "DaemonSetList", facts.DeviceClasses: "DeviceClassList", facts.ResourceSlices: "ResourceSliceList",
+	kinds := map[schema.GroupVersionResource]string{object.GVRTopologies: "NodeResourceTopologyList", object.GVRScaledObjects: "ScaledObjectList",
+		object.GVRCronHPAs: "CronHorizontalPodAutoscalerList",
+		object.GVRVPAs:     "VerticalPodAutoscalerList",
+		gvrKruise:          "DaemonSetList", facts.DeviceClasses: "DeviceClassList", facts.ResourceSlices: "ResourceSliceList",
 		facts.ResourceClaims: "ResourceClaimList", facts.ClaimTemplates: "ResourceClaimTemplateList"}
 	resources := map[string][]metav1.APIResource{
-		gvrTopologies.GroupVersion().String():        {{Name: gvrTopologies.Resource}},
-		facts.ResourceSlices.GroupVersion().String(): {{Name: facts.ResourceSlices.Resource}},
-		gvrScaledObjects.GroupVersion().String():     {{Name: gvrScaledObjects.Resource}},
-		gvrCronHPAs.GroupVersion().String():          {{Name: gvrCronHPAs.Resource}},
-		gvrVPAs.GroupVersion().String():              {{Name: gvrVPAs.Resource}},
-		gvrKruise.GroupVersion().String():            {{Name: gvrKruise.Resource, Kind: "DaemonSet"}, {Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
+		object.GVRTopologies.GroupVersion().String():    {{Name: object.GVRTopologies.Resource}},
+		facts.ResourceSlices.GroupVersion().String():    {{Name: facts.ResourceSlices.Resource}},
+		object.GVRScaledObjects.GroupVersion().String(): {{Name: object.GVRScaledObjects.Resource}},
+		object.GVRCronHPAs.GroupVersion().String():      {{Name: object.GVRCronHPAs.Resource}},
+		object.GVRVPAs.GroupVersion().String():          {{Name: object.GVRVPAs.Resource}},
+		gvrKruise.GroupVersion().String():               {{Name: gvrKruise.Resource, Kind: "DaemonSet"}, {Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
 	}
 	for _, a := range adapter.All() {
 		kinds[a.Resource()] = a.Kind().Kind + "List"
 		v := a.Resource().GroupVersion().String()
 		resources[v] = append(resources[v], metav1.APIResource{Name: a.Resource().Resource})
 	}
-	for _, r := range ownResources() {
-		kinds[r.gvr] = r.kind + "List"
-		v := r.gvr.GroupVersion().String()
-		resources[v] = append(resources[v], metav1.APIResource{Name: r.gvr.Resource})
+	for _, r := range object.OwnResources() {
+		kinds[r.GVR] = r.Kind + "List"
+		v := r.GVR.GroupVersion().String()
+		resources[v] = append(resources[v], metav1.APIResource{Name: r.GVR.Resource})
 	}
 	for version, list := range serves {
 		resources[version] = append(resources[version], list...)
@@ -132,7 +133,7 @@ func sortOut(t testing.TB, objects []metav1.Object) (core, ours []runtime.Object
 	t.Helper()
 	for _, o := range objects {
 		if gvr, ok := gvrOf(o); ok {
-			u, err := encode(gvr, o)
+			u, err := object.Encode(gvr, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,19 +152,19 @@ func sortOut(t testing.TB, objects []metav1.Object) (core, ours []runtime.Object
 func gvrOf(o metav1.Object) (schema.GroupVersionResource, bool) {
 	switch o.(type) {
 	case *v1alpha1.ElasticService:
-		return gvrServices, true
+		return object.GVRServices, true
 	case *v1alpha1.CapacityPool:
-		return gvrPools, true
+		return object.GVRPools, true
 	case *v1alpha1.CapacityQuota:
-		return gvrQuotas, true
+		return object.GVRQuotas, true
 	case *v1alpha1.Loan:
-		return gvrLoans, true
+		return object.GVRLoans, true
 	case *v1alpha1.NodeShare:
-		return gvrShares, true
+		return object.GVRShares, true
 	case *v1alpha1.ElasticJob:
-		return gvrJobs, true
+		return object.GVRJobs, true
 	case *v1alpha1.FestivalPlan:
-		return gvrFestivals, true
+		return object.GVRFestivals, true
 	}
 	return schema.GroupVersionResource{}, false
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // listedImages is how many images a kubelet reports by default (nodeStatusMaxImages), the largest ones: a list that long may leave some out.
@@ -72,7 +73,7 @@ type imageBook struct {
 }
 
 // note follows a pod from one state to the next; facts are nil before it came and after it went.
-func (b *imageBook) note(before, after *podFacts, nodes *mirror[*nodeFacts]) {
+func (b *imageBook) note(before, after *podFacts, nodes *object.Mirror[*nodeFacts]) {
 	switch {
 	case after == nil && before != nil:
 		b.mu.Lock()
@@ -80,7 +81,7 @@ func (b *imageBook) note(before, after *podFacts, nodes *mirror[*nodeFacts]) {
 		b.mu.Unlock()
 	case before == nil || after == nil || before.pod.NodeName != "" || after.pod.NodeName == "":
 	default:
-		node, ok := nodes.get("", after.pod.NodeName)
+		node, ok := nodes.Get("", after.pod.NodeName)
 		if !ok {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 const (
@@ -34,7 +35,7 @@ type kinds struct {
 }
 
 type watchedKind struct {
-	*mirror[*offlineFacts]
+	*object.Mirror[*offlineFacts]
 	stop context.CancelFunc
 }
 
@@ -51,11 +52,11 @@ func (k *kinds) ask() {
 }
 
 // get finds the mirror of a kind; nil while it is not watched.
-func (k *kinds) get(name kindName) *mirror[*offlineFacts] {
+func (k *kinds) get(name kindName) *object.Mirror[*offlineFacts] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if w, ok := k.watched[name]; ok {
-		return w.mirror
+		return w.Mirror
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func (k *kinds) synced() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, w := range k.watched {
-		if !w.synced() {
+		if !w.Synced() {
 			return false
 		}
 	}
@@ -104,9 +105,9 @@ func (c *watcher) followKinds(ctx context.Context) {
 // refreshKinds starts and ends watches. A kind about which the cluster gives no answer stays as it is.
 func (c *watcher) refreshKinds(ctx context.Context) {
 	names := map[kindName]bool{}
-	for _, j := range c.jobs.all() {
-		for i := range j.facts.members {
-			names[nameOfKind(&j.facts.members[i].WorkloadRef)] = true
+	for _, j := range c.jobs.All() {
+		for i := range j.Facts.members {
+			names[nameOfKind(&j.Facts.members[i].WorkloadRef)] = true
 		}
 	}
 	for _, ad := range adapter.All() {
@@ -138,10 +139,10 @@ func (c *watcher) watchKind(ctx context.Context, name kindName, ad adapter.Adapt
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	m := newMirror(ad.Resource().GroupResource().String(), newDynamicInformer(c.dyn, ad.Resource()), newForeignFacts(ad))
-	m.count(&c.changes)
-	c.kinds.watched[name] = &watchedKind{mirror: m, stop: stop}
-	go m.run(ctx.Done())
+	m := object.NewMirror(ad.Resource().GroupResource().String(), newDynamicInformer(c.dyn, ad.Resource()), newForeignFacts(ad))
+	m.Count(&c.changes)
+	c.kinds.watched[name] = &watchedKind{Mirror: m, stop: stop}
+	go m.Run(ctx.Done())
 }
 
 // end stops the watch of a kind, if there is one.

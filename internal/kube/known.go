@@ -10,19 +10,19 @@ import (
 // service of a target comes first, since it keeps the target. The objects are the caches' own, and must not be changed.
 func (c *observer) Known() validate.Set {
 	var out validate.Set
-	services := c.services.all()
+	services := c.services.All()
 	slices.SortFunc(services, func(a, b *ownService) int {
-		if a.older(&b.header) {
+		if a.Older(&b.Header) {
 			return -1
 		}
 		return 1
 	})
 	for _, s := range services {
-		out.Services = append(out.Services, s.api)
+		out.Services = append(out.Services, s.API)
 	}
-	for _, p := range c.pools.all() {
-		out.Pools = append(out.Pools, p.api)
+	for _, p := range c.pools.All() {
+		out.Pools = append(out.Pools, p.API)
 	}
-	out.Quotas = apiTenants(c.tenants.all())
+	out.Quotas = apiTenants(c.tenants.All())
 	return out
 }

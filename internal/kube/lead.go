@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // leaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may take over after
@@ -198,7 +199,7 @@ func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersio
 
 // fencedResources are those of our kinds that the API server guards by leaderEpoch, loans before shares.
 func fencedResources() []schema.GroupVersionResource {
-	return []schema.GroupVersionResource{gvrPools, gvrLoans, gvrShares}
+	return []schema.GroupVersionResource{object.GVRPools, object.GVRLoans, object.GVRShares}
 }
 
 // countOf is how many leaderships a Lease counts: its transitions, and the epoch that the leader before noted on it, which is the larger one when
@@ -231,7 +232,7 @@ func (c *elector) noteEpoch(ctx context.Context, epoch int64) error {
 		}
 		lease = lease.DeepCopy()
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, v1alpha1.AnnotationLeaderEpoch, strconv.FormatInt(epoch, 10))
-		_, err = leases.Update(ctx, lease, updateOptions())
+		_, err = leases.Update(ctx, lease, object.UpdateOptions())
 		return err
 	})
 }
@@ -266,7 +267,7 @@ func (c *elector) release(ctx context.Context) {
 	}
 	none, second := "", int32(1)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &none, &second
-	if _, err := leases.Update(ctx, lease, updateOptions()); err != nil {
+	if _, err := leases.Update(ctx, lease, object.UpdateOptions()); err != nil {
 		c.o.Log.Warn("the lease was not released", "err", err)
 	}
 }

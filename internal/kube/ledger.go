@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -20,35 +21,35 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 	read := a.pools[name]
 	a.mu.Unlock()
 	if read == nil {
-		o, ok := a.c.pools.get("", name)
+		o, ok := a.c.pools.Get("", name)
 		if !ok {
-			return written{}, stale("pool %s is gone", name)
+			return written{}, object.Stale("pool %s is gone", name)
 		}
-		read = o.api
+		read = o.API
 	}
 	if read.ResourceVersion != w.If.Version {
-		return written{}, stale("pool %s changed since it was checked", name)
+		return written{}, object.Stale("pool %s changed since it was checked", name)
 	}
 	next := *read
 	next.Status.Disruptions = facts.LedgerStatus(&c.Ledger)
 	next.Status.LeaderEpoch, next.Status.LeaderNamespace = a.plan.LeaderEpoch, a.c.o.Namespace
-	got, err := putStatus(ctx, a.c.dyn, gvrPools, &next)
+	got, err := object.PutStatus(ctx, a.c.dyn, object.GVRPools, &next)
 	if err != nil {
 		return written{}, err
 	}
 	next.ResourceVersion = got.GetResourceVersion()
 	a.keepPool(&next)
-	return written{got.GetUID(), got.GetResourceVersion(), a.c.pools.sees("", name, got.GetUID(), got.GetResourceVersion()),
+	return written{got.GetUID(), got.GetResourceVersion(), a.c.pools.Sees("", name, got.GetUID(), got.GetResourceVersion()),
 		facts.Ledger(&next.Status.Disruptions)}, nil
 }
 
 // readPool reads a pool again, for a charge that met a conflict: another status of the pool was written meanwhile.
 func (a *applier) readPool(ctx context.Context, name string) (protocol.Fact, error) {
-	u, err := a.c.dyn.Resource(gvrPools).Get(ctx, name, metav1.GetOptions{})
+	u, err := a.c.dyn.Resource(object.GVRPools).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}
-	now, err := decode[v1alpha1.CapacityPool](u)
+	now, err := object.Decode[v1alpha1.CapacityPool](u)
 	if err != nil {
 		return protocol.Fact{}, fmt.Errorf("read pool %s: %w", name, err)
 	}

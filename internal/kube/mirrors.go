@@ -21,46 +21,47 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // The kinds of ours, as they are held.
 type (
-	ownService  = own[v1alpha1.ElasticService, serviceFacts]
-	ownPool     = own[v1alpha1.CapacityPool, poolFacts]
-	ownTenant   = own[v1alpha1.CapacityQuota, tenantFacts]
-	ownLoan     = own[v1alpha1.Loan, fleet.Loan]
-	ownShare    = own[v1alpha1.NodeShare, shareFacts]
-	ownJob      = own[v1alpha1.ElasticJob, jobFacts]
-	ownFestival = own[v1alpha1.FestivalPlan, fleet.Festival]
+	ownService  = object.Own[v1alpha1.ElasticService, serviceFacts]
+	ownPool     = object.Own[v1alpha1.CapacityPool, poolFacts]
+	ownTenant   = object.Own[v1alpha1.CapacityQuota, tenantFacts]
+	ownLoan     = object.Own[v1alpha1.Loan, fleet.Loan]
+	ownShare    = object.Own[v1alpha1.NodeShare, shareFacts]
+	ownJob      = object.Own[v1alpha1.ElasticJob, jobFacts]
+	ownFestival = object.Own[v1alpha1.FestivalPlan, fleet.Festival]
 )
 
 // mirrors are everything that is watched. Every mirror has one informer; nothing else of the process lists or watches.
 type mirrors struct {
-	nodes         *mirror[*nodeFacts]
-	pods          *mirror[*podFacts]
-	deployments   *mirror[*workloadFacts]
-	statefulSets  *mirror[*workloadFacts]
-	replicaSets   *mirror[*replicaSetFacts]
-	daemonSets    *mirror[*daemonFacts]
-	batchJobs     *mirror[*offlineFacts]
-	hpas          *mirror[*scalerFacts]
-	namespaces    *mirror[*namespaceFacts]
-	budgets       *mirror[*budgetFacts]
-	leases        *mirror[*leaseFacts]
-	refusals      *mirror[*refusalFacts]
+	nodes         *object.Mirror[*nodeFacts]
+	pods          *object.Mirror[*podFacts]
+	deployments   *object.Mirror[*workloadFacts]
+	statefulSets  *object.Mirror[*workloadFacts]
+	replicaSets   *object.Mirror[*replicaSetFacts]
+	daemonSets    *object.Mirror[*daemonFacts]
+	batchJobs     *object.Mirror[*offlineFacts]
+	hpas          *object.Mirror[*scalerFacts]
+	namespaces    *object.Mirror[*namespaceFacts]
+	budgets       *object.Mirror[*budgetFacts]
+	leases        *object.Mirror[*leaseFacts]
+	refusals      *object.Mirror[*refusalFacts]
 	agents        *agents
-	topologies    *mirror[*topologyFacts]
-	scaledObjects *mirror[*scalerFacts]
-	cronHPAs      *mirror[*scalerFacts]
-	vpas          *mirror[*scalerFacts]
+	topologies    *object.Mirror[*topologyFacts]
+	scaledObjects *object.Mirror[*scalerFacts]
+	cronHPAs      *object.Mirror[*scalerFacts]
+	vpas          *object.Mirror[*scalerFacts]
 
-	services  *mirror[*ownService]
-	pools     *mirror[*ownPool]
-	tenants   *mirror[*ownTenant]
-	loans     *mirror[*ownLoan]
-	shares    *mirror[*ownShare]
-	jobs      *mirror[*ownJob]
-	festivals *mirror[*ownFestival]
+	services  *object.Mirror[*ownService]
+	pools     *object.Mirror[*ownPool]
+	tenants   *object.Mirror[*ownTenant]
+	loans     *object.Mirror[*ownLoan]
+	shares    *object.Mirror[*ownShare]
+	jobs      *object.Mirror[*ownJob]
+	festivals *object.Mirror[*ownFestival]
 }
 
 func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, optional optionalKinds) mirrors {
@@ -70,41 +71,41 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 	agents := newAgents()
 	m := mirrors{
 		agents: agents,
-		nodes:  newMirror("nodes", core.NewNodeInformer(client, 0, none), newNodeFacts),
-		pods: newMirror("pods",
+		nodes:  object.NewMirror("nodes", core.NewNodeInformer(client, 0, none), newNodeFacts),
+		pods: object.NewMirror("pods",
 			core.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, none, livePods), newPodFacts),
-		deployments:  newMirror("deployments", apps.NewDeploymentInformer(client, metav1.NamespaceAll, 0, none), newDeploymentFacts),
-		statefulSets: newMirror("statefulsets", apps.NewStatefulSetInformer(client, metav1.NamespaceAll, 0, none), newStatefulSetFacts),
-		replicaSets:  newMirror("replicasets", apps.NewReplicaSetInformer(client, metav1.NamespaceAll, 0, none), newReplicaSetFacts),
-		daemonSets:   newMirror("daemonsets", apps.NewDaemonSetInformer(client, metav1.NamespaceAll, 0, none), newDaemonSetFacts),
-		batchJobs:    newMirror("jobs", batch.NewJobInformer(client, metav1.NamespaceAll, 0, none), newBatchJobFacts),
-		hpas: newMirror("horizontalpodautoscalers",
+		deployments:  object.NewMirror("deployments", apps.NewDeploymentInformer(client, metav1.NamespaceAll, 0, none), newDeploymentFacts),
+		statefulSets: object.NewMirror("statefulsets", apps.NewStatefulSetInformer(client, metav1.NamespaceAll, 0, none), newStatefulSetFacts),
+		replicaSets:  object.NewMirror("replicasets", apps.NewReplicaSetInformer(client, metav1.NamespaceAll, 0, none), newReplicaSetFacts),
+		daemonSets:   object.NewMirror("daemonsets", apps.NewDaemonSetInformer(client, metav1.NamespaceAll, 0, none), newDaemonSetFacts),
+		batchJobs:    object.NewMirror("jobs", batch.NewJobInformer(client, metav1.NamespaceAll, 0, none), newBatchJobFacts),
+		hpas: object.NewMirror("horizontalpodautoscalers",
 			autoscaling.NewHorizontalPodAutoscalerInformer(client, metav1.NamespaceAll, 0, none), newHPAFacts),
-		budgets:    newMirror("poddisruptionbudgets", policy.NewPodDisruptionBudgetInformer(client, metav1.NamespaceAll, 0, none), newBudgetFacts),
-		namespaces: newMirror("namespaces", core.NewNamespaceInformer(client, 0, none), newNamespaceFacts),
-		refusals: newMirror("events",
+		budgets:    object.NewMirror("poddisruptionbudgets", policy.NewPodDisruptionBudgetInformer(client, metav1.NamespaceAll, 0, none), newBudgetFacts),
+		namespaces: object.NewMirror("namespaces", core.NewNamespaceInformer(client, 0, none), newNamespaceFacts),
+		refusals: object.NewMirror("events",
 			core.NewFilteredEventInformer(client, metav1.NamespaceAll, 0, none, podRefusals), newRefusalFacts),
-		leases: newMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
+		leases: object.NewMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
 
-		services:  newMirror("elasticservices", dynamicInformer(gvrServices), newOwn(gvrServices, services)),
-		pools:     newMirror("capacitypools", dynamicInformer(gvrPools), newOwn(gvrPools, newPoolFacts)),
-		tenants:   newMirror("capacityquotas", dynamicInformer(gvrQuotas), newOwn(gvrQuotas, newTenantFacts)),
-		loans:     newMirror("loans", dynamicInformer(gvrLoans), newOwn(gvrLoans, newLoanFacts)),
-		shares:    newMirror("nodeshares", dynamicInformer(gvrShares), newOwn(gvrShares, newShareFacts)),
-		jobs:      newMirror("elasticjobs", dynamicInformer(gvrJobs), newOwn(gvrJobs, newJobFacts)),
-		festivals: newMirror("festivalplans", dynamicInformer(gvrFestivals), newOwn(gvrFestivals, FestivalOf)),
+		services:  object.NewMirror("elasticservices", dynamicInformer(object.GVRServices), object.NewOwn(object.GVRServices, services)),
+		pools:     object.NewMirror("capacitypools", dynamicInformer(object.GVRPools), object.NewOwn(object.GVRPools, newPoolFacts)),
+		tenants:   object.NewMirror("capacityquotas", dynamicInformer(object.GVRQuotas), object.NewOwn(object.GVRQuotas, newTenantFacts)),
+		loans:     object.NewMirror("loans", dynamicInformer(object.GVRLoans), object.NewOwn(object.GVRLoans, newLoanFacts)),
+		shares:    object.NewMirror("nodeshares", dynamicInformer(object.GVRShares), object.NewOwn(object.GVRShares, newShareFacts)),
+		jobs:      object.NewMirror("elasticjobs", dynamicInformer(object.GVRJobs), object.NewOwn(object.GVRJobs, newJobFacts)),
+		festivals: object.NewMirror("festivalplans", dynamicInformer(object.GVRFestivals), object.NewOwn(object.GVRFestivals, FestivalOf)),
 	}
 	if optional.topologies {
-		m.topologies = newMirror("noderesourcetopologies", dynamicInformer(gvrTopologies), newTopologyFacts)
+		m.topologies = object.NewMirror("noderesourcetopologies", dynamicInformer(object.GVRTopologies), newTopologyFacts)
 	}
 	if optional.scaledObjects {
-		m.scaledObjects = newMirror("scaledobjects", dynamicInformer(gvrScaledObjects), newScaledObjectFacts)
+		m.scaledObjects = object.NewMirror("scaledobjects", dynamicInformer(object.GVRScaledObjects), newScaledObjectFacts)
 	}
 	if optional.cronHPAs {
-		m.cronHPAs = newMirror("cronhorizontalpodautoscalers", dynamicInformer(gvrCronHPAs), newCronHPAFacts)
+		m.cronHPAs = object.NewMirror("cronhorizontalpodautoscalers", dynamicInformer(object.GVRCronHPAs), newCronHPAFacts)
 	}
 	if optional.vpas {
-		m.vpas = newMirror("verticalpodautoscalers", dynamicInformer(gvrVPAs), newVPAFacts)
+		m.vpas = object.NewMirror("verticalpodautoscalers", dynamicInformer(object.GVRVPAs), newVPAFacts)
 	}
 	return m
 }
@@ -122,8 +123,8 @@ func livePods(o *metav1.ListOptions) {
 	).String()
 }
 
-func (m *mirrors) all() []watched {
-	out := []watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.budgets, m.leases, m.refusals,
+func (m *mirrors) all() []object.Watched {
+	out := []object.Watched{m.nodes, m.pods, m.deployments, m.statefulSets, m.replicaSets, m.daemonSets, m.batchJobs, m.hpas, m.namespaces, m.budgets, m.leases, m.refusals,
 		m.services, m.pools, m.tenants, m.loans, m.shares, m.jobs, m.festivals}
 	if m.topologies != nil {
 		out = append(out, m.topologies)
@@ -158,12 +159,12 @@ func (c *watcher) serves(groupVersion string) ([]string, error) {
 
 // listen wakes the loop on what should not wait for the next cycle. Everything else is seen by the next snapshot in any case.
 func (c *watcher) listen() error {
-	onShare := c.shares.onChange(func(before, after *ownShare) {
-		if before == nil || after == nil || !sameReports(before.api.Status.Parcels, after.api.Status.Parcels) {
+	onShare := c.shares.OnChange(func(before, after *ownShare) {
+		if before == nil || after == nil || !sameReports(before.API.Status.Parcels, after.API.Status.Parcels) {
 			c.nudge()
 		}
 	})
-	onPod := c.pods.onChange(func(before, after *podFacts) {
+	onPod := c.pods.OnChange(func(before, after *podFacts) {
 		c.images.note(before, after, c.nodes)
 		if before != nil && after != nil && before.pod.AckEpoch != after.pod.AckEpoch {
 			c.nudge()
@@ -173,30 +174,30 @@ func (c *watcher) listen() error {
 			c.waits()
 		}
 	})
-	onNamespace := c.namespaces.onChange(func(before, after *namespaceFacts) {
+	onNamespace := c.namespaces.OnChange(func(before, after *namespaceFacts) {
 		if before != nil && after != nil && after.Name == c.o.Namespace && before.freeze != after.freeze {
 			c.nudge()
 		}
 	})
-	onService := c.services.onChange(func(before, after *ownService) {
+	onService := c.services.OnChange(func(before, after *ownService) {
 		if before == nil || after == nil || before.Generation != after.Generation {
 			c.nudge()
 		}
 	})
 	// A kind of workload is watched from the moment that a job names it.
-	onJob := c.jobs.onChange(func(before, after *ownJob) {
+	onJob := c.jobs.OnChange(func(before, after *ownJob) {
 		if before == nil || after == nil || before.Generation != after.Generation {
 			c.kinds.ask()
 		}
 	})
-	onLease := c.leases.onChange(func(before, after *leaseFacts) {
+	onLease := c.leases.OnChange(func(before, after *leaseFacts) {
 		if after == nil {
 			c.agents.forget(before)
 		} else if after.Name == leaseName {
 			c.heard(after.holder, after.transitions)
 		}
 	})
-	onBudget := c.budgets.onChange(c.budgetChanged)
+	onBudget := c.budgets.OnChange(c.budgetChanged)
 	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease, onBudget} {
 		if err != nil {
 			return err

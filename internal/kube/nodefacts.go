@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/scheduler/rules"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // nodeFacts is one machine.
 type nodeFacts struct {
-	header
+	object.Header
 	node   fleet.Node // without Pool, Cells, AgentAlive, AgentKnown and Share
 	labels labels.Set
 	images imageSet
@@ -50,7 +51,7 @@ type nodeFacts struct {
 
 func newNodeFacts(n *corev1.Node) *nodeFacts {
 	f := &nodeFacts{
-		header:    headerOf(n),
+		Header:    object.HeaderOf(n),
 		labels:    n.Labels,
 		taints:    n.Spec.Taints,
 		images:    newImageSet(n.Status.Images),
@@ -118,13 +119,13 @@ func isFence(t corev1.Taint) bool { return t.Key == v1alpha1.TaintFenced }
 
 // namespaceFacts is one namespace: tenants choose them by label, and the controller's own carries the freeze.
 type namespaceFacts struct {
-	header
+	object.Header
 	labels labels.Set
 	freeze string
 }
 
 func newNamespaceFacts(n *corev1.Namespace) *namespaceFacts {
-	return &namespaceFacts{header: headerOf(n), labels: n.Labels, freeze: n.Annotations[v1alpha1.AnnotationFreeze]}
+	return &namespaceFacts{Header: object.HeaderOf(n), labels: n.Labels, freeze: n.Annotations[v1alpha1.AnnotationFreeze]}
 }
 
 // defaultAgentLease is how long an agent counts as alive after its last renewal when its Lease does not say. It is the kubelet's own
@@ -136,7 +137,7 @@ const mostAgentLease = 5 * time.Minute
 
 // leaseFacts is the Lease of one node's agent.
 type leaseFacts struct {
-	header
+	object.Header
 	renewed  time.Time
 	duration time.Duration
 	// holder and transitions are read of the leader's own Lease.
@@ -177,7 +178,7 @@ func (a *agents) forget(f *leaseFacts) {
 }
 
 func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {
-	f := &leaseFacts{header: headerOf(l), duration: AgentTerm(l), seen: time.Now()}
+	f := &leaseFacts{Header: object.HeaderOf(l), duration: AgentTerm(l), seen: time.Now()}
 	if l.Spec.RenewTime != nil {
 		f.renewed = l.Spec.RenewTime.Time
 	}
@@ -199,11 +200,11 @@ func (l *leaseFacts) alive(wall time.Time) bool {
 
 // topologyFacts are the NUMA cells of one node, read from its NodeResourceTopology.
 type topologyFacts struct {
-	header
+	object.Header
 	cells []fleet.Cell
 }
 
 // newTopologyFacts reads the cells of a node.
 func newTopologyFacts(u *unstructured.Unstructured) *topologyFacts {
-	return &topologyFacts{header: headerOf(u), cells: facts.Cells(u)}
+	return &topologyFacts{Header: object.HeaderOf(u), cells: facts.Cells(u)}
 }

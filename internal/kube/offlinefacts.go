@@ -8,11 +8,12 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // offlineFacts is a workload that an ElasticJob may name: a batch/v1 Job, or one of another operator.
 type offlineFacts struct {
-	header
+	object.Header
 	adapter.Workload
 	// owner is the controller of the workload.
 	owner types.UID
@@ -26,7 +27,7 @@ type offlineFacts struct {
 }
 
 func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
-	f := &offlineFacts{header: headerOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts)), writers: make([][]replicaWriter, len(w.Parts))}
+	f := &offlineFacts{Header: object.HeaderOf(o), Workload: w, requests: make([]fleet.Resources, len(w.Parts)), devices: make([]deviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts)), writers: make([][]replicaWriter, len(w.Parts))}
 	f.stoppers = append(fieldWriters(o.GetManagedFields(), []string{"spec", "suspend"}, ""), fieldWriters(o.GetManagedFields(), []string{"spec", "runPolicy", "suspend"}, "")...)
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		f.owner = owner.UID

@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -78,13 +79,13 @@ func (p *plane) stampTarget(t *testing.T, id, text string) {
 	if text == "" {
 		note = nil
 	}
-	body := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: note}}})
+	body := object.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: note}}})
 	d, err := p.core.AppsV1().Deployments("default").Patch(t.Context(), id, types.MergePatchType, body, metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the watch to see the annotation", func() bool {
-		w, ok := p.deployments.get("default", id)
+		w, ok := p.deployments.Get("default", id)
 		return ok && w.leader == stampOn(d)
 	})
 }
@@ -96,13 +97,13 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	id := "beyond-" + rand.String(5)
 	s := kubetest.Service(id)
 	s.Namespace = "default"
-	p.create(t, gvrServices, s)
+	p.create(t, object.GVRServices, s)
 	p.machineOf(t, id, "web")
 	l := kubetest.Loan("l-"+id, "n-"+id, "", 2, 0)
-	p.create(t, gvrLoans, l)
+	p.create(t, object.GVRLoans, l)
 	share := kubetest.NodeShare("n-"+id, l.Name, "web-"+id, "batch-"+id, 1, false, 1)
 	share.Spec.LeaderEpoch = 0
-	p.create(t, gvrShares, share)
+	p.create(t, object.GVRShares, share)
 	set := func(gvr schema.GroupVersionResource, namespace, name, part string, epoch int64) error {
 		body := fmt.Appendf(nil, `{%q:{"leaderEpoch":%d}}`, part, epoch)
 		sub := []string{"status"}
@@ -115,7 +116,7 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	objects := []struct {
 		gvr                   schema.GroupVersionResource
 		namespace, name, part string
-	}{{gvrServices, "default", id, "status"}, {gvrPools, "", "web-" + id, "status"}, {gvrLoans, "", l.Name, "status"}, {gvrShares, "", "n-" + id, "spec"}}
+	}{{object.GVRServices, "default", id, "status"}, {object.GVRPools, "", "web-" + id, "status"}, {object.GVRLoans, "", l.Name, "status"}, {object.GVRShares, "", "n-" + id, "spec"}}
 	for _, o := range objects {
 		for _, epoch := range []int64{-1, v1alpha1.MaxEpoch + 1, 1 << 62, 1<<63 - 1} {
 			if err := set(o.gvr, o.namespace, o.name, o.part, epoch); !apierrors.IsInvalid(err) {
@@ -207,11 +208,11 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
 			t.Fatal(err)
 		}
-		o, ok := p.services.get("default", id)
+		o, ok := p.services.Get("default", id)
 		if !ok {
 			t.Fatal("the service is gone")
 		}
-		return meta.FindStatusCondition(o.api.Status.Conditions, catalog.ConditionAbleToScale)
+		return meta.FindStatusCondition(o.API.Status.Conditions, catalog.ConditionAbleToScale)
 	}
 	p.stampTarget(t, id, stampText(p.leads().epoch+1, lease, made.UID))
 	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, catalog.NewerLeader.Reason()) {
@@ -245,7 +246,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		t.Errorf("after a new installation: %+v", r)
 	}
 	// Its stamp holds for its own Lease.
-	if w, ok := renewed.deployments.get("default", id); !ok || w.leader != (leaderStamp{renewed.leads().epoch, renewed.leads().lease}) {
+	if w, ok := renewed.deployments.Get("default", id); !ok || w.leader != (leaderStamp{renewed.leads().epoch, renewed.leads().lease}) {
 		t.Errorf("the target carries %+v", w.leader)
 	}
 }
@@ -323,11 +324,11 @@ func TestPlaneAmountsBeyondBelief(t *testing.T) {
 	for _, amount := range []string{"10P", "10000000000000000", "1e300", "9223372036854775807"} {
 		q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "q-" + rand.String(5)}}
 		q.Spec.Guarantee.CPU = resource.MustParse(amount)
-		u, err := encode(gvrQuotas, q)
+		u, err := object.Encode(object.GVRQuotas, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.dyn.Resource(gvrQuotas).Create(t.Context(), u, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 1G cores") {
+		if _, err := p.dyn.Resource(object.GVRQuotas).Create(t.Context(), u, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 1G cores") {
 			t.Errorf("%s cores: %v", amount, err)
 		}
 	}

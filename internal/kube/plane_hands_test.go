@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -92,7 +93,7 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 	}{{fleet.Emptying, false}, {fleet.Lent, true}, {fleet.Noticed, true}, {fleet.Draining, true}, {fleet.Returned, false}} {
 		t.Run(string(c.phase), func(t *testing.T) {
 			m, l := p.taken(t, rand.String(5), c.phase)
-			if err := p.dyn.Resource(gvrLoans).Delete(ctx, string(l.ID), metav1.DeleteOptions{}); err != nil {
+			if err := p.dyn.Resource(object.GVRLoans).Delete(ctx, string(l.ID), metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			until(t, "the loan to be gone", func() bool { return p.snapshot(t).Loan(l.ID) == nil })
@@ -132,7 +133,7 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 	t.Run("forged", func(t *testing.T) {
 		m := p.machineOf(t, rand.String(5), "web")
 		to := "batch" + m.Name[len("n"):]
-		p.create(t, gvrShares, &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: v1alpha1.NodeShareSpec{NodeUID: string(m.ID),
+		p.create(t, object.GVRShares, &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: v1alpha1.NodeShareSpec{NodeUID: string(m.ID),
 			Parcels: []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: to, LoanName: "nobody-s", LoanUID: "forged", Epoch: 7}}}})
 		until(t, "the share", func() bool { return p.snapshot(t).Node(m.ID).Share.Exists })
 		p.cycle(t, m)
@@ -170,8 +171,8 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 			m, l := p.taken(t, rand.String(5), c.phase)
 			e := p.snapshot(t).Node(m.ID).Share.Find(l.ID)
 			was := v1alpha1.ShareParcel{Cells: []int32{0}, Holder: string(e.Holder), Next: string(e.Next), LoanName: string(e.Loan), LoanUID: string(e.LoanUID), Epoch: e.Epoch}
-			body := mergePatch(map[string]any{"spec": map[string]any{"parcels": c.parcels(was)}})
-			if _, err := p.dyn.Resource(gvrShares).Patch(ctx, m.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+			body := object.MergePatch(map[string]any{"spec": map[string]any{"parcels": c.parcels(was)}})
+			if _, err := p.dyn.Resource(object.GVRShares).Patch(ctx, m.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			forged := c.parcels(was)
@@ -192,7 +193,7 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 	}
 	t.Run("share", func(t *testing.T) {
 		m, l := p.taken(t, rand.String(5), fleet.Noticed)
-		if err := p.dyn.Resource(gvrShares).Delete(ctx, m.Name, metav1.DeleteOptions{}); err != nil {
+		if err := p.dyn.Resource(object.GVRShares).Delete(ctx, m.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the share to be gone", func() bool { return !p.snapshot(t).Node(m.ID).Share.Exists })
@@ -218,7 +219,7 @@ func TestPlaneLoansEndedByHand(t *testing.T) {
 				status["vanishedNodeUID"] = uid
 			}
 			body, _ := json.Marshal(map[string]any{"status": status})
-			if _, err := p.dyn.Resource(gvrLoans).Patch(ctx, string(l.ID), types.MergePatchType, body, metav1.PatchOptions{}, "status"); !apierrors.IsInvalid(err) {
+			if _, err := p.dyn.Resource(object.GVRLoans).Patch(ctx, string(l.ID), types.MergePatchType, body, metav1.PatchOptions{}, "status"); !apierrors.IsInvalid(err) {
 				t.Errorf("%s -> Returned, of machine %q: %v", phase, uid, err)
 			}
 		}

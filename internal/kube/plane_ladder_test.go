@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -27,8 +28,8 @@ func (p *plane) machineOf(t *testing.T, id, home string) fleet.Node {
 	if _, err := p.core.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.create(t, gvrPools, kubetest.Pool("web-"+id, "Online", map[string]string{"pool": "web-" + id}))
-	p.create(t, gvrPools, kubetest.Pool("batch-"+id, "Offline", map[string]string{"pool": "batch-" + id}))
+	p.create(t, object.GVRPools, kubetest.Pool("web-"+id, "Online", map[string]string{"pool": "web-" + id}))
+	p.create(t, object.GVRPools, kubetest.Pool("batch-"+id, "Offline", map[string]string{"pool": "batch-" + id}))
 	var machine fleet.Node
 	until(t, "the machine", func() bool {
 		for _, x := range p.snapshot(t).Nodes {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // oldLeader names the Deployment that the process of TestOldLeaderProcess writes to.
@@ -47,30 +48,30 @@ func TestPlaneWokenLeader(t *testing.T) {
 	}
 	s := kubetest.Service(id)
 	s.Namespace = "default"
-	p.create(t, gvrServices, s)
+	p.create(t, object.GVRServices, s)
 	p.machineOf(t, id, "web")
 	// A loan that was just created has no status yet.
 	begun, moves, rests := kubetest.Loan("begun-"+id, "n-"+id, "", 2, 0), kubetest.Loan("moves-"+id, "n-"+id, "", 2, 1), kubetest.Loan("rests-"+id, "n-"+id, "", 2, 2)
 	for l, phases := range map[*v1alpha1.Loan][]string{begun: nil, moves: {"Emptying"}, rests: {"Emptying", "Lent"}} {
-		p.create(t, gvrLoans, l)
+		p.create(t, object.GVRLoans, l)
 		for i, phase := range phases {
-			u, err := p.dyn.Resource(gvrLoans).Get(ctx, l.Name, metav1.GetOptions{})
+			u, err := p.dyn.Resource(object.GVRLoans).Get(ctx, l.Name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := decode[v1alpha1.Loan](u)
+			made, err := object.Decode[v1alpha1.Loan](u)
 			if err != nil {
 				t.Fatal(err)
 			}
 			made.Status.Phase, made.Status.Epoch = phase, int64(i+1)
-			if err := p.putStatus(t, gvrLoans, made); err != nil {
+			if err := p.putStatus(t, object.GVRLoans, made); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	share := kubetest.NodeShare("n-"+id, moves.Name, "web-"+id, "batch-"+id, 1, false, 1)
 	share.Spec.LeaderEpoch = 0
-	p.create(t, gvrShares, share)
+	p.create(t, object.GVRShares, share)
 	annotations := func() map[string]string {
 		d, err := p.core.AppsV1().Deployments("default").Get(ctx, id, metav1.GetOptions{})
 		if err != nil {
@@ -134,12 +135,12 @@ func TestPlaneWokenLeader(t *testing.T) {
 	if got := epochIn(annotations()); got != fmt.Sprint(p.leads().epoch) {
 		t.Errorf("the target carries epoch %s when the work of epoch %d begins", got, p.leads().epoch)
 	}
-	for name, of := range map[string]schema.GroupVersionResource{begun.Name: gvrLoans, moves.Name: gvrLoans, "n-" + id: gvrShares, "web-" + id: gvrPools} {
+	for name, of := range map[string]schema.GroupVersionResource{begun.Name: object.GVRLoans, moves.Name: object.GVRLoans, "n-" + id: object.GVRShares, "web-" + id: object.GVRPools} {
 		if got := epochOf(of, name); got != p.leads().epoch {
-			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", kindOf(of), name, got, p.leads().epoch)
+			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", object.KindOf(of), name, got, p.leads().epoch)
 		}
 	}
-	if got := epochOf(gvrLoans, rests.Name); got != 0 {
+	if got := epochOf(object.GVRLoans, rests.Name); got != 0 {
 		t.Errorf("the loan at rest carries epoch %d as well", got)
 	}
 	// The word lies there when the process wakes.
@@ -171,8 +172,8 @@ func TestOldLeaderProcess(t *testing.T) {
 	}
 	p := newPlane(t)
 	write := func(ctx context.Context, text string) error {
-		body := mergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{writtenBy: text}}})
-		_, err := p.Cluster.core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body, patchOptions())
+		body := object.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{writtenBy: text}}})
+		_, err := p.Cluster.core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body, object.PatchOptions())
 		return err
 	}
 	err := p.Lead(t.Context(), func(ctx context.Context, epoch int64) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -47,7 +48,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 	e := kubetest.ElasticJob(id)
 	e.Namespace = id
 	e.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 3, Max: 8, WorkloadRef: v1alpha1.TargetRef{APIVersion: "batch/v1", Kind: "Job", Name: id}}}
-	p.create(t, gvrJobs, e)
+	p.create(t, object.GVRJobs, e)
 	until(t, "the job", func() bool {
 		j := p.snapshot(t).Job(fleet.JobID(id + "/" + id))
 		return j != nil
@@ -84,8 +85,8 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 	})
 	until(t, "the status", func() bool {
 		report()
-		o, ok := p.jobs.get(id, id)
-		return ok && o.api.Status.PodGroup == id+"-gang"
+		o, ok := p.jobs.Get(id, id)
+		return ok && o.API.Status.PodGroup == id+"-gang"
 	})
 
 	// A pod of the job names the group, once the policy is in force; another one does not.
@@ -108,7 +109,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 		t.Errorf("a pod of another Job names %q", got)
 	}
 
-	changed, err := p.dyn.Resource(gvrJobs).Namespace(id).Patch(t.Context(), id, "application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/members/0/min","value":5}]`), metav1.PatchOptions{})
+	changed, err := p.dyn.Resource(object.GVRJobs).Namespace(id).Patch(t.Context(), id, "application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/members/0/min","value":5}]`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 		a, b := least()
 		return a == 5 && b == 5
 	})
-	if err := p.dyn.Resource(gvrJobs).Namespace(id).Delete(t.Context(), changed.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := p.dyn.Resource(object.GVRJobs).Namespace(id).Delete(t.Context(), changed.GetName(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "both to go with the job", func() bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -22,7 +23,7 @@ import (
 func (p *plane) setRequestsMode(t *testing.T, id, mode string) {
 	t.Helper()
 	body := []byte(`{"spec":{"requestsMode":"` + mode + `"}}`)
-	if _, err := p.dyn.Resource(gvrServices).Namespace("default").Patch(t.Context(), id, "application/merge-patch+json", body, metav1.PatchOptions{}); err != nil {
+	if _, err := p.dyn.Resource(object.GVRServices).Namespace("default").Patch(t.Context(), id, "application/merge-patch+json", body, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the mode", func() bool {

@@ -28,6 +28,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -56,7 +57,7 @@ func (p *plane) app(t *testing.T, id string, replicas int32, actuation string) f
 	}
 	s := kubetest.Service(id)
 	s.Namespace, s.Spec.Actuation = "default", actuation
-	p.create(t, gvrServices, s)
+	p.create(t, object.GVRServices, s)
 	svc := fleet.ServiceID("default/" + id)
 	until(t, "pods that are bound", func() bool {
 		got := p.snapshot(t).Service(svc)
@@ -80,7 +81,7 @@ func (p *plane) run(t *testing.T, pod *fleet.Pod) {
 	if pod.Ready {
 		return
 	}
-	body := mergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning, StartTime: kubetest.Ptr(metav1.Now()),
+	body := object.MergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning, StartTime: kubetest.Ptr(metav1.Now()),
 		Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now()), {Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
 	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
@@ -123,17 +124,17 @@ func TestPlaneScale(t *testing.T) {
 	}
 
 	// Another client takes spec.replicas from us; it shows once we are known to have scaled.
-	u, err := p.dyn.Resource(gvrServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
+	u, err := p.dyn.Resource(object.GVRServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	es, err := decode[v1alpha1.ElasticService](u)
+	es, err := object.Decode[v1alpha1.ElasticService](u)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := metav1.Now()
 	es.Status.LastScaleTime = &now
-	if err := p.putStatus(t, gvrServices, es); err != nil {
+	if err := p.putStatus(t, object.GVRServices, es); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "our own write to be no foreign one", func() bool { return p.snapshot(t).Service(svc).ForeignWriter == "" })
@@ -193,11 +194,11 @@ func TestPlaneContested(t *testing.T) {
 			t.Fatal(err)
 		}
 		until(t, "the count in the status", func() bool {
-			u, err := p.dyn.Resource(gvrServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
+			u, err := p.dyn.Resource(object.GVRServices).Namespace("default").Get(t.Context(), id, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			es, err := decode[v1alpha1.ElasticService](u)
+			es, err := object.Decode[v1alpha1.ElasticService](u)
 			return err == nil && es.Status.Takeovers != nil && es.Status.Takeovers.Count == round && es.Status.Takeovers.Manager == "argocd-controller"
 		})
 	}
@@ -347,7 +348,7 @@ func TestPlaneJobAndFiller(t *testing.T) {
 	}
 	e := kubetest.ElasticJob(id)
 	e.Namespace = "default"
-	p.create(t, gvrJobs, e)
+	p.create(t, object.GVRJobs, e)
 	job := fleet.JobID("default/" + id)
 	until(t, "the job", func() bool {
 		x := p.snapshot(t).Job(job)
@@ -395,18 +396,18 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	}()
 	e1 := <-epochs
 	id := rand.String(5)
-	first.create(t, gvrPools, kubetest.Pool("p-"+id, "Online", map[string]string{"pool": id}))
+	first.create(t, object.GVRPools, kubetest.Pool("p-"+id, "Online", map[string]string{"pool": id}))
 	write := func(p *plane, epoch int64) error {
-		u, err := p.dyn.Resource(gvrPools).Get(t.Context(), "p-"+id, metav1.GetOptions{})
+		u, err := p.dyn.Resource(object.GVRPools).Get(t.Context(), "p-"+id, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		x, err := decode[v1alpha1.CapacityPool](u)
+		x, err := object.Decode[v1alpha1.CapacityPool](u)
 		if err != nil {
 			return err
 		}
 		x.Status.LeaderEpoch = epoch
-		_, err = putStatus(t.Context(), p.Cluster.dyn, gvrPools, x)
+		_, err = object.PutStatus(t.Context(), p.Cluster.dyn, object.GVRPools, x)
 		return err
 	}
 	if err := write(first, e1); err != nil {
@@ -456,18 +457,18 @@ func TestPlaneReport(t *testing.T) {
 	lead(t, p)
 	id := "rep-" + rand.String(5)
 	svc := p.app(t, id, 2, "Scale")
-	p.create(t, gvrPools, kubetest.Pool("p-"+id, "Online", map[string]string{"none": id}))
+	p.create(t, object.GVRPools, kubetest.Pool("p-"+id, "Online", map[string]string{"none": id}))
 	q := &v1alpha1.CapacityQuota{ObjectMeta: metav1.ObjectMeta{Name: "q-" + id}}
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"none": id}}
-	p.create(t, gvrQuotas, q)
+	p.create(t, object.GVRQuotas, q)
 	j := kubetest.ElasticJob(id)
 	j.Namespace = "default"
-	p.create(t, gvrJobs, j)
+	p.create(t, object.GVRJobs, j)
 	f := &v1alpha1.FestivalPlan{ObjectMeta: metav1.ObjectMeta{Name: "f-" + id}}
 	f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.Now(), End: metav1.NewTime(time.Now().Add(time.Hour)),
 		Lifts: []v1alpha1.FestivalLift{{Namespace: "default", Service: id, FloorReplicas: kubetest.Ptr(int32(3))}}}
-	p.create(t, gvrFestivals, f)
-	p.create(t, gvrLoans, kubetest.Loan("l-"+id, "n-"+id, "", 0, 0))
+	p.create(t, object.GVRFestivals, f)
+	p.create(t, object.GVRLoans, kubetest.Loan("l-"+id, "n-"+id, "", 0, 0))
 	until(t, "the objects", func() bool {
 		s := p.snapshot(t)
 		return s.Service(svc) != nil && s.Pool(fleet.PoolID("p-"+id)) != nil && s.Job(fleet.JobID("default/"+id)) != nil && s.Loan(fleet.LoanID("l-"+id)) != nil && len(s.Festivals) > 0 && len(s.Tenants) > 0
@@ -489,7 +490,7 @@ func TestPlaneReport(t *testing.T) {
 	if err := p.Report(t.Context(), rep); err != nil {
 		t.Fatal(err)
 	}
-	for gvr, name := range map[schema.GroupVersionResource]string{gvrServices: "default/" + id, gvrPools: "p-" + id, gvrQuotas: "q-" + id, gvrJobs: "default/" + id, gvrFestivals: "f-" + id, gvrLoans: "l-" + id} {
+	for gvr, name := range map[schema.GroupVersionResource]string{object.GVRServices: "default/" + id, object.GVRPools: "p-" + id, object.GVRQuotas: "q-" + id, object.GVRJobs: "default/" + id, object.GVRFestivals: "f-" + id, object.GVRLoans: "l-" + id} {
 		n := fleet.ParseName(name)
 		u, err := p.dyn.Resource(gvr).Namespace(n.Namespace).Get(t.Context(), n.Name, metav1.GetOptions{})
 		if err != nil {
@@ -498,7 +499,7 @@ func TestPlaneReport(t *testing.T) {
 		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.leads().epoch {
 			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
 		}
-		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == gvrServices && (len(list) != 3 || err != nil) {
+		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == object.GVRServices && (len(list) != 3 || err != nil) {
 			t.Errorf("accuracy %v (%v), want three horizons", list, err)
 		}
 	}
@@ -509,13 +510,13 @@ func TestPlaneReport(t *testing.T) {
 		ledger = ledger.Charge(now, fmt.Sprintf("service %s/%0253d", strings.Repeat("n", 63), i), 2)
 	}
 	until(t, "the pool's status", func() bool {
-		o, ok := p.pools.get("", "p-"+id)
+		o, ok := p.pools.Get("", "p-"+id)
 		if !ok {
 			return false
 		}
-		next := *o.api
+		next := *o.API
 		next.Status.Disruptions = facts.LedgerStatus(&ledger)
-		_, err := putStatus(t.Context(), p.Cluster.dyn, gvrPools, &next)
+		_, err := object.PutStatus(t.Context(), p.Cluster.dyn, object.GVRPools, &next)
 		if err != nil && !apierrors.IsConflict(err) {
 			t.Fatal(err)
 		}

@@ -31,6 +31,7 @@ import (
 	"github.com/springtide/springtide/deploy/crd"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -135,10 +136,10 @@ func (p *plane) applyAll(t *testing.T, manifest []byte) {
 	}
 }
 
-// putStatus writes a status in another client's name.
+// PutStatus writes a status in another client's name.
 func (p *plane) putStatus(t *testing.T, gvr schema.GroupVersionResource, next metav1.Object) error {
 	t.Helper()
-	u, err := encode(gvr, next)
+	u, err := object.Encode(gvr, next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func (p *plane) create(t *testing.T, gvr schema.GroupVersionResource, obj metav1
 	obj.SetResourceVersion("")
 	obj.SetUID("")
 	obj.SetCreationTimestamp(metav1.Time{})
-	u, err := encode(gvr, obj)
+	u, err := object.Encode(gvr, obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,17 +365,17 @@ func (p *plane) reportClean(t *testing.T, node string, epoch int64) {
 	t.Helper()
 	// As a node side does: the leader may write the share between the read and the report.
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		u, err := p.dyn.Resource(gvrShares).Get(t.Context(), node, metav1.GetOptions{})
+		u, err := p.dyn.Resource(object.GVRShares).Get(t.Context(), node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		s, err := decode[v1alpha1.NodeShare](u)
+		s, err := object.Decode[v1alpha1.NodeShare](u)
 		if err != nil {
 			return err
 		}
 		now := metav1.Now()
 		s.Status.Parcels = []v1alpha1.ParcelReport{{LoanUID: s.Spec.Parcels[0].LoanUID, Epoch: epoch, Clean: true, Time: &now}}
-		return p.putStatus(t, gvrShares, s)
+		return p.putStatus(t, object.GVRShares, s)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -436,11 +437,11 @@ func (p *plane) guard(t *testing.T, id string) {
 
 func (p *plane) history(t *testing.T, loan string, want ...string) {
 	t.Helper()
-	u, err := p.dyn.Resource(gvrLoans).Get(t.Context(), loan, metav1.GetOptions{})
+	u, err := p.dyn.Resource(object.GVRLoans).Get(t.Context(), loan, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := decode[v1alpha1.Loan](u)
+	l, err := object.Decode[v1alpha1.Loan](u)
 	if err != nil {
 		t.Fatal(err)
 	}

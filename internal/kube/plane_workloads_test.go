@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -111,7 +112,7 @@ func (p *plane) elastic(t *testing.T, u *unstructured.Unstructured, id, part str
 	t.Helper()
 	e := jobOn(u, part, low, high)
 	e.Name = id
-	p.create(t, gvrJobs, e)
+	p.create(t, object.GVRJobs, e)
 	var j *fleet.Job
 	t.Cleanup(func() {
 		if t.Failed() && j != nil {
@@ -141,11 +142,11 @@ func TestPlaneUnknownKind(t *testing.T) {
 	bad := jobOn(readWorkload(t, "raycluster", "x"), "workers", 0, 8)
 	bad.Name, bad.Namespace, bad.UID, bad.ResourceVersion, bad.CreationTimestamp = "bad-"+rand.String(5), "default", "", "", metav1.Time{}
 	bad.Spec.Members[0].WorkloadRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "x"}
-	raw, err := encode(gvrJobs, bad)
+	raw, err := object.Encode(object.GVRJobs, bad)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.dyn.Resource(gvrJobs).Namespace("default").Create(t.Context(), raw, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no adapter resizes this kind") {
+	if _, err := p.dyn.Resource(object.GVRJobs).Namespace("default").Create(t.Context(), raw, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no adapter resizes this kind") {
 		t.Errorf("a Deployment as a workload: %v", err)
 	}
 }
@@ -159,7 +160,7 @@ func TestPlaneInstalledLater(t *testing.T) {
 	id := "l-" + rand.String(5)
 	e := jobOn(readWorkload(t, "raycluster", id), "workers", 0, 8)
 	e.Name, e.Namespace = id, "default"
-	p.create(t, gvrJobs, e)
+	p.create(t, object.GVRJobs, e)
 	blocked := func(reason string) func() bool {
 		return func() bool {
 			j := p.snapshot(t).Job(fleet.JobID("default/" + id))
@@ -199,7 +200,7 @@ func TestPlaneHostList(t *testing.T) {
 	}
 	e := jobOn(u, "worker", 1, 8)
 	e.Name, e.Spec.Hosts = id, &v1alpha1.HostList{Role: "worker", Slots: 2}
-	p.create(t, gvrJobs, e)
+	p.create(t, object.GVRJobs, e)
 	until(t, "the job", func() bool { return p.snapshot(t).Job(fleet.JobID(id+"/"+id)) != nil })
 	report := func() {
 		if err := p.Report(t.Context(), &loop.Report{Snapshot: p.snapshot(t), Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
@@ -239,8 +240,8 @@ func TestPlaneHostList(t *testing.T) {
 		return err == nil && m.Data[keyHosts] == fmt.Sprintf("%s-worker-0.%s.%s.svc:2\n", id, id, id)
 	})
 	until(t, "the status", func() bool {
-		o, ok := p.jobs.get(id, id)
-		return ok && o.api.Status.Hosts != nil && o.api.Status.Hosts.Listed == 1
+		o, ok := p.jobs.Get(id, id)
+		return ok && o.API.Status.Hosts != nil && o.API.Status.Hosts.Listed == 1
 	})
 }
 

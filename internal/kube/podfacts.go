@@ -18,11 +18,12 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // podFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
 type podFacts struct {
-	header
+	object.Header
 	// pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
 	pod fleet.Pod
 	// claim is what the pod says of whose it is.
@@ -58,7 +59,7 @@ type notice struct {
 
 func newPodFacts(p *corev1.Pod) *podFacts {
 	f := &podFacts{
-		header:    headerOf(p),
+		Header:    object.HeaderOf(p),
 		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
 		claim:     facts.ClaimOf(p),
 		images:    imagesOf(&p.Spec),

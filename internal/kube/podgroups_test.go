@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -89,8 +90,8 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 				t.Errorf("the minimum is %v and %v, want %d", workloads, groups, c.want)
 			}
 			waitFor(t, func() bool {
-				o, _ := w.jobs.get("train", "bert")
-				return o.api.Status.PodGroup == "bert-gang"
+				o, _ := w.jobs.Get("train", "bert")
+				return o.API.Status.PodGroup == "bert-gang"
 			})
 			g := w.podGroup()
 			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != gangTemplate {
@@ -105,11 +106,11 @@ func TestTheGroupFollowsTheMinimum(t *testing.T) {
 	w := gangJob(t, true, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
 	w.report(t, &planner.Plan{})
 	for _, least := range []int32{5, 2, 1} {
-		o, _ := w.jobs.get("train", "bert")
-		e := o.api.DeepCopy()
+		o, _ := w.jobs.Get("train", "bert")
+		e := o.API.DeepCopy()
 		e.Spec.Members[0].Min = least
 		e.Generation++
-		w.set(t, gvrJobs, e, func(version string) sight { return w.jobs.sees("train", "bert", e.UID, version) })
+		w.set(t, object.GVRJobs, e, func(version string) object.Sight { return w.jobs.Sees("train", "bert", e.UID, version) })
 		w.report(t, &planner.Plan{})
 		if workloads, groups := w.groups(t); workloads["bert-gang"] != least || groups["bert-gang"] != least {
 			t.Errorf("a minimum of %d: %v and %v", least, workloads, groups)
@@ -146,8 +147,8 @@ func TestAForeignGroupStays(t *testing.T) {
 	if _, groups := w.groups(t); groups["bert-gang"] != 7 {
 		t.Errorf("%v", groups)
 	}
-	if o, _ := w.jobs.get("train", "bert"); o.api.Status.PodGroup != "" {
-		t.Errorf("its pods are to name %q", o.api.Status.PodGroup)
+	if o, _ := w.jobs.Get("train", "bert"); o.API.Status.PodGroup != "" {
+		t.Errorf("its pods are to name %q", o.API.Status.PodGroup)
 	}
 	select {
 	case text := <-events.Events:

@@ -8,11 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // refusalFacts is an event of a controller that could not make a pod: a ResourceQuota, a LimitRange or a webhook refuses it. StatefulSets and Jobs say so nowhere else.
 type refusalFacts struct {
-	header
+	object.Header
 	owner owned
 	last  time.Time
 	text  string
@@ -24,7 +26,7 @@ var refusedPod = regexp.MustCompile(`^pods "[^"]*" is forbidden: `)
 // newRefusalFacts keeps of the message what the API server said. Controllers put "Error creating: " in front of it, or "create Pod db-0 in StatefulSet db failed error: ".
 // The owner is one of the event's own namespace: the API server lets no event name an object of another, but any UID.
 func newRefusalFacts(e *corev1.Event) *refusalFacts {
-	f := &refusalFacts{header: headerOf(e), owner: owned{e.Namespace, e.InvolvedObject.UID}, last: e.LastTimestamp.Time, text: e.Message}
+	f := &refusalFacts{Header: object.HeaderOf(e), owner: owned{e.Namespace, e.InvolvedObject.UID}, last: e.LastTimestamp.Time, text: e.Message}
 	if e.EventTime.After(f.last) {
 		f.last = e.EventTime.Time
 	}
@@ -55,7 +57,7 @@ const (
 // addRefusals notes the newest refusal of each owner of pods.
 func (a *assembly) addRefusals() {
 	a.refusals, a.refusedRoles = map[owned]*refusalFacts{}, map[memberRef]*refusalFacts{}
-	for _, f := range a.c.refusals.all() {
+	for _, f := range a.c.refusals.All() {
 		a.addRefusal(f)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
@@ -106,7 +107,7 @@ type statusWriter struct {
 	now   time.Time
 	epoch int64
 	todo  []func(ctx context.Context) error
-	sights
+	object.Sights
 }
 
 // Once in a turn of StatusEvery a status is compared with what it would be. A plain change is written then, a slight one after slightEvery turns without a
@@ -136,20 +137,20 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 }
 
 // put queues one status write.
-func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, seen func(version string) sight) {
+func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, seen func(version string) object.Sight) {
 	w.todo = append(w.todo, func(ctx context.Context) error {
-		got, err := putStatus(ctx, w.c.dyn, gvr, next)
+		got, err := object.PutStatus(ctx, w.c.dyn, gvr, next)
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			// Changed or gone meanwhile: the next cycle sees it, and must not wait for its turn.
-			w.sightsMu.Lock()
-			defer w.sightsMu.Unlock()
+			w.SightsMu.Lock()
+			defer w.SightsMu.Unlock()
 			delete(w.c.reporter.written, statusKey(gvr, next))
 			return nil
 		case err != nil:
 			return err
 		}
-		w.see(seen(got.GetResourceVersion()))
+		w.See(seen(got.GetResourceVersion()))
 		return nil
 	})
 }
@@ -176,7 +177,7 @@ func (w *statusWriter) flush(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	w.await(ctx, w.c.o.SeeWithin, w.c.o.Log)
+	w.Await(ctx, w.c.o.SeeWithin, w.c.o.Log)
 	return errors.Join(errs...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -33,14 +34,14 @@ func gistOfPool(s *v1alpha1.CapacityPoolStatus) poolGist {
 func (w *statusWriter) poolStatus(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
-		o, ok := w.c.pools.get("", string(p.ID))
+		o, ok := w.c.pools.Get("", string(p.ID))
 		if !ok {
 			continue
 		}
-		next := *o.api
-		next.Status = w.onePool(r, p, o.api)
-		if w.due(statusKey(gvrPools, &next), gistOfPool(&o.api.Status), gistOfPool(&next.Status), &o.api.Status, &next.Status) {
-			w.put(gvrPools, &next, func(version string) sight { return w.c.pools.sees("", o.Name, o.UID, version) })
+		next := *o.API
+		next.Status = w.onePool(r, p, o.API)
+		if w.due(statusKey(object.GVRPools, &next), gistOfPool(&o.API.Status), gistOfPool(&next.Status), &o.API.Status, &next.Status) {
+			w.put(object.GVRPools, &next, func(version string) object.Sight { return w.c.pools.Sees("", o.Name, o.UID, version) })
 		}
 	}
 }
@@ -248,11 +249,11 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		o, ok := w.c.jobs.get(n.Namespace, n.Name)
+		o, ok := w.c.jobs.Get(n.Namespace, n.Name)
 		if !ok || fleet.UID(o.UID) != j.UID {
 			continue
 		}
-		next := *o.api
+		next := *o.API
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Members, s.Desired, s.Active = nil, 0, 0
@@ -264,7 +265,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 				want = m.Desired
 			}
 			x := v1alpha1.JobMemberStatus{Role: m.Role, Desired: want, Active: m.Active}
-			if was := memberStatus(&o.api.Status, m.Role); was != nil {
+			if was := memberStatus(&o.API.Status, m.Role); was != nil {
 				x.LastSize, x.LastScaleTime = was.LastSize, was.LastScaleTime
 			}
 			if resized[string(j.ID)+"/"+m.Role] {
@@ -282,14 +283,14 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		if reason := reasons[j.ID]; reason != "" {
 			s.Reason = v1alpha1.Clip(reason, v1alpha1.MaxReasonLength)
 		}
-		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		jobConditions(c, j, r.Snapshot.Frozen, newerMember(newer, &o.header))
+		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
+		jobConditions(c, j, r.Snapshot.Frozen, newerMember(newer, &o.Header))
 		gang := gangOf(r.Plan, j.ID)
 		s.Gang, s.ETA = gangStatus(gang), etaStatus(r.Plan, j.ID)
 		gangCondition(c, gang)
 		s.Conditions = c.list
-		if w.due(statusKey(gvrJobs, &next), gistOfJob(&o.api.Status), gistOfJob(s), &o.api.Status, s) {
-			w.put(gvrJobs, &next, func(version string) sight { return w.c.jobs.sees(n.Namespace, n.Name, o.UID, version) })
+		if w.due(statusKey(object.GVRJobs, &next), gistOfJob(&o.API.Status), gistOfJob(s), &o.API.Status, s) {
+			w.put(object.GVRJobs, &next, func(version string) object.Sight { return w.c.jobs.Sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
 }
@@ -321,14 +322,14 @@ const (
 func (w *statusWriter) festivalStatus(r *loop.Report) {
 	for i := range r.Snapshot.Festivals {
 		f := &r.Snapshot.Festivals[i]
-		o, ok := w.c.festivals.get("", f.ID)
+		o, ok := w.c.festivals.Get("", f.ID)
 		if !ok {
 			continue
 		}
-		next := *o.api
+		next := *o.API
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
-		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
 		c.accept(missingLifts(f, r.Snapshot), catalog.FestivalAccepted)
 		switch {
 		case !w.now.Before(f.End):
@@ -350,9 +351,9 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 			Generation int64
 			Conditions []verdict
 		}
-		was := o.api.Status
-		if w.due(statusKey(gvrFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
-			w.put(gvrFestivals, &next, func(version string) sight { return w.c.festivals.sees("", o.Name, o.UID, version) })
+		was := o.API.Status
+		if w.due(statusKey(object.GVRFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
+			w.put(object.GVRFestivals, &next, func(version string) object.Sight { return w.c.festivals.Sees("", o.Name, o.UID, version) })
 		}
 	}
 }

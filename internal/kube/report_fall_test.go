@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reason"
@@ -30,7 +31,7 @@ func TestReportAnUnconfirmedFall(t *testing.T) {
 			rep.Portraits["shop/cart"] = portrait.Portrait{Step: 5 * time.Minute, Doubt: c.hold}
 		})
 		found := ""
-		if x := meta.FindStatusCondition(objectNow[v1alpha1.ElasticService](t, r.world, gvrServices,
+		if x := meta.FindStatusCondition(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices,
 			"shop/cart").Status.Conditions, catalog.ConditionFall); x != nil {
 			found = x.Reason
 		}
@@ -61,7 +62,7 @@ func TestReportAnUnconfirmedRise(t *testing.T) {
 				rep.Plan.Targets[k].Unconfirmed = c.sources
 			}
 		})
-		conditions := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
+		conditions := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Conditions
 		found := ""
 		if x := meta.FindStatusCondition(conditions, catalog.ConditionRise); x != nil {
 			found = x.Reason

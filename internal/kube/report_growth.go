@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -36,19 +37,19 @@ func (w *statusWriter) onlineGrowth(r *loop.Report) {
 	left := growthsAtOnce
 	for i := range r.Snapshot.Nodes {
 		n := &r.Snapshot.Nodes[i]
-		f, ok := w.c.nodes.get("", n.Name)
+		f, ok := w.c.nodes.Get("", n.Name)
 		if !ok || !f.offers {
 			continue
 		}
-		o, ok := w.c.shares.get("", n.Name)
-		if !ok || o.facts.node != n.ID {
+		o, ok := w.c.shares.Get("", n.Name)
+		if !ok || o.Facts.node != n.ID {
 			continue
 		}
 		if pods == nil {
 			ofService = growths(r)
 			pods = growingPods(r.Snapshot, ofService)
 		}
-		was := o.api.Annotations[v1alpha1.AnnotationOnlineGrowth]
+		was := o.API.Annotations[v1alpha1.AnnotationOnlineGrowth]
 		next := growthText(was, growthOf(pods[n.ID]))
 		if next == was {
 			continue
@@ -140,7 +141,7 @@ func growthText(was string, growth float64) string {
 
 // writeGrowth queues the annotation. The share is written as it was read: another version of it is left to the next cycle.
 func (w *statusWriter) writeGrowth(o *ownShare, text string) {
-	next := *o.api
+	next := *o.API
 	next.Annotations = maps.Clone(next.Annotations)
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
@@ -151,18 +152,18 @@ func (w *statusWriter) writeGrowth(o *ownShare, text string) {
 		next.Annotations[v1alpha1.AnnotationOnlineGrowth] = text
 	}
 	w.todo = append(w.todo, func(ctx context.Context) error {
-		obj, err := encode(gvrShares, &next)
+		obj, err := object.Encode(object.GVRShares, &next)
 		if err != nil {
 			return err
 		}
-		got, err := w.c.dyn.Resource(gvrShares).Update(ctx, obj, updateOptions())
+		got, err := w.c.dyn.Resource(object.GVRShares).Update(ctx, obj, object.UpdateOptions())
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("write the growth of online on the NodeShare of %s: %w", next.Name, err)
 		}
-		w.see(w.c.shares.sees("", o.Name, o.UID, got.GetResourceVersion()))
+		w.See(w.c.shares.Sees("", o.Name, o.UID, got.GetResourceVersion()))
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -65,7 +66,7 @@ func TestOnlineGrowth(t *testing.T) {
 				t.Errorf("%s: a machine that offers nothing is written", l.situation)
 			}
 		}
-		got := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
+		got := objectNow[v1alpha1.NodeShare](t, r.world, object.GVRShares, "n1")
 		if text := got.Annotations[v1alpha1.AnnotationOnlineGrowth]; text != l.want || writes != l.writes {
 			t.Errorf("%s: growth %q by %d writes, want %q by %d", l.situation, text, writes, l.want, l.writes)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -48,21 +49,21 @@ func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 		}
 	}
 	kept := map[types.UID]*ring{}
-	for _, o := range c.jobs.all() {
-		want := o.api.Spec.Hosts
+	for _, o := range c.jobs.All() {
+		want := o.API.Spec.Hosts
 		if want == nil || o.DeletionTimestamp != nil {
 			continue
 		}
 		ring := c.rings[o.UID]
 		if ring == nil {
-			ring = newRing(o.api.Status.Hosts)
+			ring = newRing(o.API.Status.Hosts)
 		}
 		kept[o.UID] = ring
 		now := r.Snapshot.At
 		before := len(ring.leftOut(now))
 		ring.turn(now)
 		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, leaving, ring.unlisted))
-		ref := reference("ElasticJob", &o.header)
+		ref := reference("ElasticJob", &o.Header)
 		if out := ring.leftOut(now); len(out) > before {
 			c.event(ref, catalog.EventHostLeftOut, len(out), restingText(out))
 		}
@@ -81,7 +82,7 @@ func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 
 // listed reports whether the members of a role are in the job's host list.
 func listed(o *ownJob, role string) bool {
-	return o.api.Spec.Hosts != nil && o.api.Spec.Hosts.Role == role
+	return o.API.Spec.Hosts != nil && o.API.Spec.Hosts.Role == role
 }
 
 func cooldownOf(l *v1alpha1.HostList) time.Duration {
@@ -98,9 +99,9 @@ func restingText(out []v1alpha1.LeftOutHost) string {
 
 // floorOf is the least number of members that a job should have listed.
 func floorOf(o *ownJob, role string) int {
-	for i := range o.facts.members {
-		if o.facts.members[i].Role == role {
-			return int(o.facts.members[i].Min)
+	for i := range o.Facts.members {
+		if o.Facts.members[i].Role == role {
+			return int(o.Facts.members[i].Min)
 		}
 	}
 	return 0
@@ -115,7 +116,7 @@ const hostsLag = 90 * time.Second
 // broken: no member is left to shrink it, and it would have its members back before they are gone.
 func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
-	o, ok := c.jobs.get(n.Namespace, n.Name)
+	o, ok := c.jobs.Get(n.Namespace, n.Name)
 	if !ok || len(j.Victims) == 0 || !listed(o, j.Role) {
 		return nil
 	}
@@ -124,12 +125,12 @@ func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 		return nil
 	}
 	if r == nil {
-		return stale("the list of its hosts was not published yet")
+		return object.Stale("the list of its hosts was not published yet")
 	}
 	now, wait := c.o.Clock.Now(), false
 	r.going = map[string]time.Time{}
 	for _, name := range j.Victims {
-		if p, ok := c.pods.get(n.Namespace, name); !ok || p.pod.Deleting || p.pod.NoticeLoan != "" {
+		if p, ok := c.pods.Get(n.Namespace, name); !ok || p.pod.Deleting || p.pod.NoticeLoan != "" {
 			continue
 		}
 		since, off := r.unlisted[name]
@@ -140,7 +141,7 @@ func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 		wait = wait || !broken && now.Sub(since) < hostsLag
 	}
 	if wait {
-		return stale("the members that leave are taken off the list of hosts first")
+		return object.Stale("the members that leave are taken off the list of hosts first")
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (c *hostLists) ringMembers(s *fleet.Snapshot, o *ownJob, role string, leavi
 		if p.Job != id || p.Role != role && (job == nil || !slices.ContainsFunc(job.Members, func(m fleet.Member) bool { return m.IsHost && m.Role == p.Role })) {
 			continue
 		}
-		f, ok := c.pods.get(p.Name.Namespace, p.Name.Name)
+		f, ok := c.pods.Get(p.Name.Namespace, p.Name.Name)
 		if !ok || f.host == "" {
 			continue
 		}
@@ -184,14 +185,14 @@ func (c *hostLists) putHosts(ctx context.Context, o *ownJob, r *ring, data map[s
 	now, err := client.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = client.Create(ctx, c.hostMap(o, name, data), createOptions())
+		_, err = client.Create(ctx, c.hostMap(o, name, data), object.CreateOptions())
 	case err != nil:
 	case !metav1.IsControlledBy(now, o):
 		err = errors.New("a ConfigMap of that name is not the job's: delete it, or name the job otherwise")
 	case maps.Equal(now.Data, data):
 	default:
-		body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(now.UID), "resourceVersion": now.ResourceVersion}, "data": data})
-		_, err = client.Patch(ctx, name, types.MergePatchType, body, patchOptions())
+		body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(now.UID), "resourceVersion": now.ResourceVersion}, "data": data})
+		_, err = client.Patch(ctx, name, types.MergePatchType, body, object.PatchOptions())
 	}
 	if apierrors.IsForbidden(err) {
 		r.at = time.Time{}
@@ -209,7 +210,7 @@ func (c *hostLists) hostMap(o *ownJob, name string, data map[string]string) *cor
 	yes := true
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(gvrJobs), Name: o.Name, UID: o.UID, Controller: &yes}}},
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: object.KindOf(object.GVRJobs), Name: o.Name, UID: o.UID, Controller: &yes}}},
 		Data: data,
 	}
 }

@@ -76,7 +76,7 @@ func (c *reports) reportGangs(r *loop.Report) {
 	for i := range r.Plan.Gangs {
 		g := &r.Plan.Gangs[i]
 		n := fleet.ParseName(string(g.Job))
-		o, ok := c.jobs.get(n.Namespace, n.Name)
+		o, ok := c.jobs.Get(n.Namespace, n.Name)
 		if !ok {
 			continue
 		}
@@ -85,7 +85,7 @@ func (c *reports) reportGangs(r *loop.Report) {
 			gaveUp = g.Note.Text()
 		}
 		if c.news("gang "+string(g.Job), gaveUp) {
-			c.event(reference("ElasticJob", &o.header), catalog.EventGangRolledBack, gaveUp)
+			c.event(reference("ElasticJob", &o.Header), catalog.EventGangRolledBack, gaveUp)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -25,7 +26,7 @@ func TestReportLink(t *testing.T) {
 	r := newReported(t, objects...)
 	id := r.snapshot(t).Services[0].ID
 	status := func() v1alpha1.ElasticServiceStatus {
-		return objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, string(id)).Status
+		return objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, string(id)).Status
 	}
 	r.cycle(t, nil)
 	if l := status().Link; l == nil || l.Group != "checkout" || l.Source != "Refused" || l.Note != "it is the only member of its group" {

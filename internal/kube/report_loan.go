@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -21,20 +22,20 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 	for _, x := range r.Plan.Survivals {
 		survivals[x.Loan] = x
 	}
-	for _, o := range w.c.loans.all() {
-		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
-		loanConditions(c, &o.facts, r, w.now)
-		x, estimated := survivals[o.facts.ID]
-		estimated = estimated && o.facts.Phase == fleet.Lent
-		if !estimated && reflect.DeepEqual(c.list, o.api.Status.Conditions) {
+	for _, o := range w.c.loans.All() {
+		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
+		loanConditions(c, &o.Facts, r, w.now)
+		x, estimated := survivals[o.Facts.ID]
+		estimated = estimated && o.Facts.Phase == fleet.Lent
+		if !estimated && reflect.DeepEqual(c.list, o.API.Status.Conditions) {
 			continue
 		}
-		next := *o.api
+		next := *o.API
 		if estimated {
 			next.Status.ExpectedUntil, next.Status.Due = stamp(x.Until), stamp(x.Due)
 		}
 		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
-		w.put(gvrLoans, &next, func(version string) sight { return w.c.loans.sees("", o.Name, o.UID, version) })
+		w.put(object.GVRLoans, &next, func(version string) object.Sight { return w.c.loans.Sees("", o.Name, o.UID, version) })
 	}
 }
 

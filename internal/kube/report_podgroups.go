@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -75,7 +76,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 		at := (first + k) % len(jobs)
 		j := &jobs[at]
 		n := fleet.ParseName(string(j.ID))
-		o, ok := c.jobs.get(n.Namespace, n.Name)
+		o, ok := c.jobs.Get(n.Namespace, n.Name)
 		if !g.served || !ok || fleet.UID(o.UID) != j.UID || o.DeletionTimestamp != nil {
 			continue
 		}
@@ -84,7 +85,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 			kept[o.UID] = was
 		}
 		least, class, same := c.gangAsks(o)
-		if j.Blocked.Any() || !there && o.api.Status.PodGroup == "" && (least < 2 || !same) {
+		if j.Blocked.Any() || !there && o.API.Status.PodGroup == "" && (least < 2 || !same) {
 			continue
 		}
 		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.o.StatusEvery {
@@ -101,7 +102,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 			kept[o.UID] = groupWritten{least, now}
 		}
 		if c.news("group "+string(o.UID), trouble) {
-			c.event(reference("ElasticJob", &o.header), catalog.EventPodGroupFailed, trouble)
+			c.event(reference("ElasticJob", &o.Header), catalog.EventPodGroupFailed, trouble)
 		}
 	}
 	g.written = kept
@@ -120,8 +121,8 @@ func (c *groups) groupName(o *ownJob) string {
 func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
 	same = true
 	first := true
-	for i := range o.facts.members {
-		m := &o.facts.members[i]
+	for i := range o.Facts.members {
+		m := &o.Facts.members[i]
 		if m.Divisible || m.Min == 0 {
 			continue
 		}
@@ -140,7 +141,7 @@ func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
 // putGroup writes the Workload and the PodGroup of a job, or the minimum of those that stand there: of their fields upstream lets that one change. The priority
 // class stays what it was when they were made. Objects of these names that are not the job's are left alone.
 func (c *groups) putGroup(ctx context.Context, o *ownJob, least int32, class string) error {
-	owner := metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(kindOf(gvrJobs)))
+	owner := metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(object.KindOf(object.GVRJobs)))
 	owner.BlockOwnerDeletion = nil
 	name := o.Name + gangSuffix
 	item := &workloadbuilder.WorkloadItem{Name: gangTemplate, DefaultConfig: &workloadbuilder.SchedulingConfig{
@@ -190,7 +191,7 @@ func putOwned[T metav1.Object](ctx context.Context, o *ownJob, want T, client ow
 	now, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = client.Create(ctx, want, createOptions())
+		_, err = client.Create(ctx, want, object.CreateOptions())
 		return err
 	case err != nil:
 		return err
@@ -203,6 +204,6 @@ func putOwned[T metav1.Object](ctx context.Context, o *ownJob, want T, client ow
 	if err != nil {
 		return err
 	}
-	_, err = client.Patch(ctx, want.GetName(), types.JSONPatchType, body, patchOptions())
+	_, err = client.Patch(ctx, want.GetName(), types.JSONPatchType, body, object.PatchOptions())
 	return err
 }

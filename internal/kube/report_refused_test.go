@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
@@ -43,15 +44,15 @@ func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 			t.Errorf("%s: Accepted is %t", what, accepted)
 		}
 	}
-	check("an overlapping pool", objectNow[v1alpha1.CapacityPool](t, r.world, gvrPools, "twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
-	circle := objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "a").Status.Conditions
+	check("an overlapping pool", objectNow[v1alpha1.CapacityPool](t, r.world, object.GVRPools, "twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
+	circle := objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "a").Status.Conditions
 	check("a quota in a circle", circle, metav1.ConditionFalse, "ParentCycle")
 	if c := meta.FindStatusCondition(circle, catalog.ConditionGuaranteeKept); c == nil ||
 		c.Status != metav1.ConditionUnknown {
 		t.Errorf("the guarantee of a quota that is not accepted: %+v", c)
 	}
-	check("a quota without its parent", objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
-	check("a quota that is well", objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "root").Status.Conditions, metav1.ConditionTrue, "Met")
+	check("a quota without its parent", objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
+	check("a quota that is well", objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "root").Status.Conditions, metav1.ConditionTrue, "Met")
 }
 
 // A refused service shows no numbers of a target, and none of its signals is called missing.
@@ -64,7 +65,7 @@ func TestReportRefusedService(t *testing.T) {
 	}
 	r := newReported(t, objects...)
 	r.cycle(t, nil)
-	s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
 	if s.DesiredReplicas != 0 || s.FloorReplicas != 0 || !strings.HasPrefix(s.Reason, "refused: spec.windows[0].start: ") {
 		t.Errorf("desired %d, floor %d, reason %q", s.DesiredReplicas, s.FloorReplicas, s.Reason)
 	}
@@ -84,7 +85,7 @@ func TestReportNoForecastWithoutSamples(t *testing.T) {
 		tide.Model = "flat"
 		rep.Tides[id] = tide
 	})
-	c := meta.FindStatusCondition(objectNow[v1alpha1.ElasticService](t, r.world, gvrServices,
+	c := meta.FindStatusCondition(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices,
 		"shop/cart").Status.Conditions, catalog.ConditionForecastReady)
 	if c == nil || c.Reason != "NoSamples" || c.Message != "no forecast: no samples read yet" {
 		t.Errorf("ForecastReady = %+v", c)

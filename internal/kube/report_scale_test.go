@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -36,7 +37,7 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 		return slices.Contains(written, status)
 	}
 	shown := func() time.Time {
-		return timeOf(objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.LastScaleTime)
+		return timeOf(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.LastScaleTime)
 	}
 	more = 2
 	if !cycle(0, true) {
@@ -98,7 +99,7 @@ func TestASmallScaleShowsWithinTwoHours(t *testing.T) {
 	}
 	ready := r.snapshot(t).Services[0].Ready()
 	shown := func() (int32, time.Time) {
-		s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+		s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
 		return s.DesiredReplicas, timeOf(s.LastScaleTime)
 	}
 	rate := func(target *hpa.Target) { target.Limited = hpa.LimitedRate }

@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -85,23 +86,23 @@ func (w *statusWriter) services(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		svc := &r.Snapshot.Services[i]
 		n := fleet.ParseName(string(svc.ID))
-		o, ok := w.c.services.get(n.Namespace, n.Name)
+		o, ok := w.c.services.Get(n.Namespace, n.Name)
 		if !ok || fleet.UID(o.UID) != svc.UID {
 			continue
 		}
 		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[planner.Key{Kind: planner.ActionScale, Subject: string(svc.ID)}], held: held[svc.ID],
 			resized: done[planner.Key{Kind: planner.ActionResize, Subject: string(svc.ID)}], unresized: unresized[svc.ID]}
-		if errors.Is(r.HistoryErr, loop.ErrNotRead) && o.api.Status.ObservedGeneration == o.api.Generation && v.scaled.Outcome != loop.Done {
+		if errors.Is(r.HistoryErr, loop.ErrNotRead) && o.API.Status.ObservedGeneration == o.API.Generation && v.scaled.Outcome != loop.Done {
 			continue // a process that just started knows less than what stands there
 		}
-		next := *o.api
-		next.Status = v.status(o.api)
-		was, is := gistOfService(&o.api.Status), gistOfService(&next.Status)
+		next := *o.API
+		next.Status = v.status(o.API)
+		was, is := gistOfService(&o.API.Status), gistOfService(&next.Status)
 		if w.settling(svc.ID, &was, &is, &next.Status) {
 			continue
 		}
-		if w.due(statusKey(gvrServices, &next), was, is, &o.api.Status, &next.Status) {
-			w.put(gvrServices, &next, func(version string) sight { return w.c.services.sees(n.Namespace, n.Name, o.UID, version) })
+		if w.due(statusKey(object.GVRServices, &next), was, is, &o.API.Status, &next.Status) {
+			w.put(object.GVRServices, &next, func(version string) object.Sight { return w.c.services.Sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -52,15 +53,15 @@ func (w *statusWriter) recordAgents(ctx context.Context, r *loop.Report) error {
 		if n.Pool == "" || !n.AgentAlive {
 			continue
 		}
-		o, ok := w.c.shares.get("", n.Name)
-		if ok && o.facts.node == n.ID && o.facts.agent == n.ID || ok && len(o.api.Spec.Parcels) > 0 && o.facts.node != n.ID {
+		o, ok := w.c.shares.Get("", n.Name)
+		if ok && o.Facts.node == n.ID && o.Facts.agent == n.ID || ok && len(o.API.Spec.Parcels) > 0 && o.Facts.node != n.ID {
 			continue
 		}
 		if left--; left < 0 {
 			break
 		}
-		if ok && o.facts.node == n.ID {
-			next := *o.api
+		if ok && o.Facts.node == n.ID {
+			next := *o.API
 			next.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(n.ID), FirstSeen: *stamp(w.now)}
 			w.putShareStatus(o, &next)
 			continue
@@ -78,14 +79,14 @@ func (w *statusWriter) makeShare(ctx context.Context, n *fleet.Node, was *ownSha
 	if was != nil {
 		next.ResourceVersion = was.ResourceVersion
 	}
-	obj, err := encode(gvrShares, next)
+	obj, err := object.Encode(object.GVRShares, next)
 	if err != nil {
 		return err
 	}
 	if was == nil {
-		_, err = w.c.dyn.Resource(gvrShares).Create(ctx, obj, createOptions())
+		_, err = w.c.dyn.Resource(object.GVRShares).Create(ctx, obj, object.CreateOptions())
 	} else {
-		_, err = w.c.dyn.Resource(gvrShares).Update(ctx, obj, updateOptions())
+		_, err = w.c.dyn.Resource(object.GVRShares).Update(ctx, obj, object.UpdateOptions())
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("make the NodeShare of %s: %w", n.Name, err)
@@ -94,7 +95,7 @@ func (w *statusWriter) makeShare(ctx context.Context, n *fleet.Node, was *ownSha
 }
 
 func (w *statusWriter) putShareStatus(o *ownShare, next *v1alpha1.NodeShare) {
-	w.put(gvrShares, next, func(version string) sight { return w.c.shares.sees("", o.Name, o.UID, version) })
+	w.put(object.GVRShares, next, func(version string) object.Sight { return w.c.shares.Sees("", o.Name, o.UID, version) })
 }
 
 // unmanaged is a machine without an agent of which a parcel moves.
@@ -171,8 +172,8 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 // waiting lists the machines that never had an agent and of which a parcel waits to be clean, by name, with the facts that they are judged by.
 func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	var moving []*ownShare
-	for _, o := range c.shares.all() {
-		if o.unreadable == nil && o.facts.agent != o.facts.node && slices.ContainsFunc(o.facts.share.Parcels, func(p fleet.ShareParcel) bool {
+	for _, o := range c.shares.All() {
+		if o.Unreadable == nil && o.Facts.agent != o.Facts.node && slices.ContainsFunc(o.Facts.share.Parcels, func(p fleet.ShareParcel) bool {
 			return p.Next != "" && !p.IsClean(p.Epoch)
 		}) {
 			moving = append(moving, o)
@@ -192,15 +193,15 @@ func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	}
 	var out []*unmanaged
 	for _, o := range moving {
-		n, f := fresh.Node(o.facts.node), (*nodeFacts)(nil)
+		n, f := fresh.Node(o.Facts.node), (*nodeFacts)(nil)
 		if n != nil {
-			f, _ = c.nodes.get("", n.Name)
+			f, _ = c.nodes.Get("", n.Name)
 		}
 		if n == nil || f == nil || n.Name != o.Name || !n.Agentless() || n.Share.Version != o.ResourceVersion {
 			continue // another cycle sees them agree
 		}
 		node := *n
-		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.leases.all(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
+		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.leases.All(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
 		for _, p := range pods[n.ID] {
 			u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: p.Name.String(), Class: p.Class, Ask: p.Requests})
 		}
@@ -219,8 +220,8 @@ const schedulerRequest = time.Minute + 5*time.Second
 // with this share. The margin falls where it serves both pools of each such parcel.
 func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) agent.Acks {
 	some, all := false, true
-	for i := range o.facts.share.Parcels {
-		if p := &o.facts.share.Parcels[i]; p.Next != "" {
+	for i := range o.Facts.share.Parcels {
+		if p := &o.Facts.share.Parcels[i]; p.Next != "" {
 			some = some || schedulers[p.Holder] != "" || schedulers[p.Next] != ""
 			all = all && schedulers[p.Holder] != "" && schedulers[p.Next] != ""
 		}
@@ -234,7 +235,7 @@ func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID
 			continue
 		}
 		partitions++
-		if o.facts.acks[l.Name] >= o.facts.generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
+		if o.Facts.acks[l.Name] >= o.Facts.generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
 			continue
 		}
 		return agent.AcksOwed
@@ -261,7 +262,7 @@ func (c *reports) acksLive(ctx context.Context, machines []*unmanaged, fresh *fl
 		return nil
 	}
 	var live []*leaseFacts
-	for _, l := range c.leases.all() {
+	for _, l := range c.leases.All() {
 		if !strings.HasPrefix(l.Name, v1alpha1.SchedulerLeasePrefix) {
 			continue
 		}
@@ -294,7 +295,7 @@ func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
 		return fmt.Errorf("read node %s: %w", u.share.Name, err)
 	}
 	f := newNodeFacts(n)
-	u.m.Node.Marks, u.m.Ready = f.node.Marks, f.kubelet && f.node.ID == u.share.facts.node
+	u.m.Node.Marks, u.m.Ready = f.node.Marks, f.kubelet && f.node.ID == u.share.Facts.node
 	return nil
 }
 
@@ -350,14 +351,14 @@ func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *watcher
 
 // reportUnmanaged queues the status of one machine where a reader would see a difference, and remembers since when its parcels are free.
 func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verdict, free map[agent.Handover]time.Time) {
-	next := *u.share.api
+	next := *u.share.API
 	next.Status.Reporter, next.Status.ObservedGeneration, next.Status.Parcels = v1alpha1.ReporterController, next.Generation, nil
 	for i := range next.Spec.Parcels {
 		p := &next.Spec.Parcels[i]
 		k := slices.IndexFunc(u.m.Node.Share.Parcels, func(e fleet.ShareParcel) bool { return string(e.Loan) == p.LoanName })
-		was := slices.IndexFunc(u.share.api.Status.Parcels, func(r v1alpha1.ParcelReport) bool { return r.LoanUID == p.LoanUID && r.Epoch == p.Epoch })
-		if was >= 0 && u.share.api.Status.Parcels[was].Clean {
-			next.Status.Parcels = append(next.Status.Parcels, u.share.api.Status.Parcels[was])
+		was := slices.IndexFunc(u.share.API.Status.Parcels, func(r v1alpha1.ParcelReport) bool { return r.LoanUID == p.LoanUID && r.Epoch == p.Epoch })
+		if was >= 0 && u.share.API.Status.Parcels[was].Clean {
+			next.Status.Parcels = append(next.Status.Parcels, u.share.API.Status.Parcels[was])
 			continue
 		}
 		if k < 0 || p.Next == "" {
@@ -373,7 +374,7 @@ func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verd
 		}
 		next.Status.Parcels = append(next.Status.Parcels, report)
 	}
-	if !slices.EqualFunc(next.Status.Parcels, u.share.api.Status.Parcels, sameReport) || next.Status.Reporter != u.share.api.Status.Reporter {
+	if !slices.EqualFunc(next.Status.Parcels, u.share.API.Status.Parcels, sameReport) || next.Status.Reporter != u.share.API.Status.Reporter {
 		w.putShareStatus(u.share, &next)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // emptying is a machine without an agent that is on its way out, behind its taint.
@@ -28,7 +29,7 @@ func (r *reported) judged(t *testing.T, after time.Duration) string {
 	t.Helper()
 	r.clock.Time = kubetest.Now.Add(after)
 	r.cycle(t, nil)
-	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
+	s := objectNow[v1alpha1.NodeShare](t, r.world, object.GVRShares, "n1").Status
 	switch {
 	case len(s.Parcels) == 0:
 		return ""
@@ -63,7 +64,7 @@ func TestCleanWithoutAnAgent(t *testing.T) {
 			t.Errorf("after %s: %q with %d lists, want %q with %d", x.after, got, r.lists(), x.want, x.lists)
 		}
 	}
-	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1").Status
+	s := objectNow[v1alpha1.NodeShare](t, r.world, object.GVRShares, "n1").Status
 	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(kubetest.UID("Loan", "l")) || p.Time == nil || !p.Time.Time.Equal(kubetest.Now.Add(30*time.Second)) {
 		t.Errorf("the report %+v", p)
 	}
@@ -204,16 +205,16 @@ func TestASilentAgentIsNotReplaced(t *testing.T) {
 func TestAgentsAreRecorded(t *testing.T) {
 	r := newReported(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.AgentOf(time.Now(), 3600))
 	r.cycle(t, nil)
-	if _, err := r.dyn.Resource(gvrShares).Get(t.Context(), "n1", metav1.GetOptions{}); err != nil {
+	if _, err := r.dyn.Resource(object.GVRShares).Get(t.Context(), "n1", metav1.GetOptions{}); err != nil {
 		t.Fatalf("no share was made: %v", err)
 	}
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, ok := r.shares.get("", "n1"); ok || time.Now().After(deadline) {
+		if _, ok := r.shares.Get("", "n1"); ok || time.Now().After(deadline) {
 			break
 		}
 	}
 	r.cycle(t, nil)
-	s := objectNow[v1alpha1.NodeShare](t, r.world, gvrShares, "n1")
+	s := objectNow[v1alpha1.NodeShare](t, r.world, object.GVRShares, "n1")
 	if a := s.Status.Agent; a == nil || a.NodeUID != string(kubetest.UID("Node", "n1")) || !a.FirstSeen.Time.Equal(kubetest.Now) {
 		t.Fatalf("recorded %+v", a)
 	}

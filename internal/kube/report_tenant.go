@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/quota"
 )
@@ -40,23 +41,23 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 	used := quota.UsageOf(quota.TenancyOf(tenants), r.Snapshot.Pods)
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
-		o, ok := w.c.tenants.get("", string(t.ID))
+		o, ok := w.c.tenants.Get("", string(t.ID))
 		if !ok {
 			continue
 		}
-		next := *o.api
+		next := *o.API
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Namespaces = int32(len(t.Namespaces))
 		s.Used = apiAmounts(used[t.ID].Sum())
 		share := r.Plan.Division.Share(t.ID)
 		shareStatus(s, share)
-		c := newConditions(o.api.Status.Conditions, w.now, o.Generation)
+		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
 		c.accept(t.Refused, catalog.QuotaAccepted)
 		c.tenant(&r.Plan.Division, t, share)
 		s.Conditions = c.list
-		if w.due(statusKey(gvrQuotas, &next), gistOfTenant(&o.api.Status), gistOfTenant(s), &o.api.Status, s) {
-			w.put(gvrQuotas, &next, func(version string) sight { return w.c.tenants.sees("", o.Name, o.UID, version) })
+		if w.due(statusKey(object.GVRQuotas, &next), gistOfTenant(&o.API.Status), gistOfTenant(s), &o.API.Status, s) {
+			w.put(object.GVRQuotas, &next, func(version string) object.Sight { return w.c.tenants.Sees("", o.Name, o.UID, version) })
 		}
 	}
 }

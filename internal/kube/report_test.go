@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -163,7 +164,7 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 		jitter(rep)
 		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Notes = 5, note("3 replicas carry it at 62 %")
 	})
-	if s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart"); s.Status.FloorReplicas != 5 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
+	if s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart"); s.Status.FloorReplicas != 5 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
 		t.Errorf("status = %+v", s.Status)
 	}
 }
@@ -202,7 +203,7 @@ func TestReportService(t *testing.T) {
 		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: kubetest.Now, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
 			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
-	s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
 	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || timeOf(s.LastScaleTime) != kubetest.Now {
 		t.Errorf("status = %+v", s)
 	}
@@ -314,7 +315,7 @@ func TestReportServiceConditions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newReported(t, kubetest.Shop()...)
 			r.cycle(t, c.change)
-			s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status
+			s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
 			got := meta.FindStatusCondition(s.Conditions, c.kind)
 			if string(got.Status)+"/"+got.Reason != c.want || !strings.Contains(got.Message, c.say) {
 				t.Errorf("%s = %s/%s %q, want %s %q", c.kind, got.Status, got.Reason, got.Message, c.want, c.say)
@@ -340,13 +341,13 @@ func TestReportPortrait(t *testing.T) {
 			Coverage: v1alpha1.ForecastCoverage{NominalPercent: 90, AchievedPercent: 93}}},
 		StartupImagePresentSeconds: 12, StartupImageAbsentSeconds: 81, Cost: "4.2 millicores a request per second, idle 200",
 		LastError: "2026-06-01T12:00:00Z: the metrics source does not answer: nothing scales in until it does; the controller's log says why"}
-	if diff := cmp.Diff(want, objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait); diff != "" {
+	if diff := cmp.Diff(want, objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Portrait); diff != "" {
 		t.Errorf("portrait (-want +got):\n%s", diff)
 	}
 	// The error stays after the source came back.
 	r.clock.Time = kubetest.Now.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) { rep.Portraits["shop/cart"] = p })
-	if got := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Portrait.LastError; got != want.LastError {
+	if got := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Portrait.LastError; got != want.LastError {
 		t.Errorf("last error %q, want %q", got, want.LastError)
 	}
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", 0: "0s"} {
@@ -377,12 +378,12 @@ func TestReportLoanConditions(t *testing.T) {
 	at := func(what string, d time.Duration, status v1alpha1.LoanStatus, want ...string) []metav1.Condition {
 		t.Helper()
 		r.clock.Time = kubetest.Now.Add(d)
-		now := *objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l")
+		now := *objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l")
 		status.Conditions = now.Status.Conditions
 		now.Status = status
 		r.setLoan(t, &now)
 		written, _ := r.cycle(t, nil)
-		s := objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
+		s := objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l").Status
 		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), kubetest.Said(s.Conditions)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
@@ -563,14 +564,14 @@ func TestReportExpectedUntil(t *testing.T) {
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Survivals = []planner.Survival{{Loan: "l", Until: until, Due: until.Add(2 * time.Minute)}}
 	})
-	s := objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status
+	s := objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l").Status
 	if s.ExpectedUntil == nil || !s.ExpectedUntil.Time.Equal(until) || s.Due == nil || !s.Due.Time.Equal(until.Add(2*time.Minute)) {
 		t.Fatalf("status = %+v", s)
 	}
 	if written, _ := r.cycle(t, nil); len(written) > 0 {
 		t.Errorf("written again though nothing new was told: %v", written)
 	}
-	lent := newLoanFacts(objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l"))
+	lent := newLoanFacts(objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l"))
 	if !lent.ExpectedUntil.Equal(until) || !lent.Due.Equal(until.Add(2*time.Minute)) {
 		t.Errorf("read back as %v", lent.ExpectedUntil)
 	}
@@ -591,11 +592,11 @@ func TestReportBorrowed(t *testing.T) {
 	at := func(d time.Duration, phase string, want ...string) {
 		t.Helper()
 		r.clock.Time = kubetest.Now.Add(d)
-		now := *objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l")
+		now := *objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l")
 		now.Status.Phase, now.Status.Deadline, now.Status.Due = phase, kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Minute))), kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Hour)))
 		r.setLoan(t, &now)
 		r.cycle(t, nil)
-		got := kubetest.Said(objectNow[v1alpha1.Loan](t, r.world, gvrLoans, "l").Status.Conditions)
+		got := kubetest.Said(objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l").Status.Conditions)
 		if diff := cmp.Diff(append(want, "AgentAlive=False/NoAgent"), got); diff != "" {
 			t.Errorf("%s at %s (-want +got):\n%s", phase, d, diff)
 		}
@@ -659,7 +660,7 @@ func TestReportSkill(t *testing.T) {
 		if diff := cmp.Diff(s.events, events); diff != "" {
 			t.Errorf("step %d: events (-want +got):\n%s", i, diff)
 		}
-		cs := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Conditions
+		cs := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Conditions
 		c := meta.FindStatusCondition(cs, catalog.ConditionSkillLost)
 		if c == nil || string(c.Status) != s.status || c.Reason != s.reason || s.lost && c.Message != figures {
 			t.Errorf("step %d: %+v, want %s, %s", i, c, s.status, s.reason)
@@ -694,7 +695,7 @@ func TestReportLoansAndJobs(t *testing.T) {
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	j := objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+	j := objectNow[v1alpha1.ElasticJob](t, r.world, object.GVRJobs, "train/bert").Status
 	if timeOf(j.LastRecallTime) != kubetest.Now || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
 		t.Errorf("job = %+v", j)
 	}
@@ -744,7 +745,7 @@ func TestReportFestival(t *testing.T) {
 				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: kubetest.Ptr(int32(150)), Start: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-24 * time.Hour)))}}}
 			r := newReported(t, append(kubetest.Shop(), f)...)
 			r.cycle(t, nil)
-			s := objectNow[v1alpha1.FestivalPlan](t, r.world, gvrFestivals, "eleven").Status
+			s := objectNow[v1alpha1.FestivalPlan](t, r.world, object.GVRFestivals, "eleven").Status
 			if s.Phase != c.phase {
 				t.Errorf("phase = %s, want %s", s.Phase, c.phase)
 			}
@@ -765,7 +766,7 @@ func TestReportTenant(t *testing.T) {
 	ns := kubetest.NamespaceOf("shop", map[string]string{"team": "shop"})
 	r := newReported(t, append(kubetest.Shop(), q, ns)...)
 	r.cycle(t, nil)
-	s := objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
+	s := objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "shop").Status
 	if s.Namespaces != 1 || s.Used.CPU.String() != "4" {
 		t.Errorf("status = %+v: two pods of two cores on machines", s)
 	}
@@ -812,7 +813,7 @@ func TestReportTenant(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r.cycle(t, func(rep *loop.Report) { c.bend(&rep.Plan.Division, rep.Snapshot.At) })
-			s := objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status
+			s := objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "shop").Status
 			if !slices.Contains(kubetest.Said(s.Conditions), c.want) {
 				t.Errorf("%v, want %s", kubetest.Said(s.Conditions), c.want)
 			}
@@ -853,7 +854,7 @@ func TestTenantMemory(t *testing.T) {
 			Notices: []fleet.QuotaNotice{{Since: at, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}, Parcels: owed}}}}
 	})
 	want := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=False/Noticed", "Bursting=True/Bursting"}
-	if diff := cmp.Diff(want, kubetest.Said(objectNow[v1alpha1.CapacityQuota](t, r.world, gvrQuotas, "shop").Status.Conditions)); diff != "" {
+	if diff := cmp.Diff(want, kubetest.Said(objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "shop").Status.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	x := r.snapshot(t).Tenants[0]

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -128,7 +129,7 @@ func TestResizedContainers(t *testing.T) {
 	want := `{"containers":[` +
 		`{"name":"main","resources":{"limits":{"cpu":"1500m","memory":"4831838208"},"requests":{"cpu":"750m","memory":"4831838208"}}},` +
 		`{"name":"proxy","resources":{"requests":{"cpu":"250m","memory":"1536Mi"}}}]}`
-	if text := string(mergePatch(map[string]any{"containers": got})); text != strings.ReplaceAll(want, "4831838208", "4608Mi") {
+	if text := string(object.MergePatch(map[string]any{"containers": got})); text != strings.ReplaceAll(want, "4831838208", "4608Mi") {
 		t.Errorf("%s\nwant %s", text, want)
 	}
 	to.Memory = fleet.GiB / 2
@@ -153,7 +154,7 @@ func TestReportRecommendation(t *testing.T) {
 		rep.Plan.Resizes = []planner.Resize{a}
 		rep.Receipt.Results = []loop.Result{{Action: planner.ActionResize, Subject: "shop/cart", Outcome: loop.Done}}
 	})
-	s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
+	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Recommendation
 	if s == nil || *s.CPUMillicores != (v1alpha1.RequestBounds{Current: 2000, Lower: 200, Target: 501, Upper: 1000}) ||
 		*s.MemoryBytes != (v1alpha1.RequestBounds{Current: 2 << 30, Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}) ||
 		s.HistoryHours != 84 || timeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "memory alone is applied") {
@@ -170,7 +171,7 @@ func TestReportRecommendation(t *testing.T) {
 		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"},
 			By: reason.Of(reason.Paused, "All")}}
 	})
-	s = objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.Recommendation
+	s = objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Recommendation
 	if timeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
 		t.Errorf("recommendation = %+v", s)
 	}

@@ -191,8 +191,8 @@ func TestHostList(t *testing.T) {
 		t.Errorf("data (-want +got):\n%s", d)
 	}
 	waitFor(t, func() bool {
-		o, _ := w.jobs.get("train", "bert")
-		return o.api.Status.Hosts != nil && o.api.Status.Hosts.Listed == 3 && o.api.Status.Hosts.ConfigMap == "bert-hosts"
+		o, _ := w.jobs.Get("train", "bert")
+		return o.API.Status.Hosts != nil && o.API.Status.Hosts.Listed == 3 && o.API.Status.Hosts.ConfigMap == "bert-hosts"
 	})
 
 	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"}, ID: fleet.UID(kubetest.UID("Pod", "bert-worker-1"))}
@@ -322,7 +322,7 @@ func (w *world) setPod(t *testing.T, name string, change func(*corev1.PodStatus)
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
-		f, ok := w.pods.get("train", name)
+		f, ok := w.pods.Get("train", name)
 		return ok && f.ResourceVersion == p.ResourceVersion
 	})
 }
@@ -366,8 +366,8 @@ func TestHostLeftOut(t *testing.T) {
 			t.Errorf("%s: events %q", c.name, named)
 		}
 		waitFor(t, func() bool {
-			o, _ := w.jobs.get("train", "bert")
-			h := o.api.Status.Hosts
+			o, _ := w.jobs.Get("train", "bert")
+			h := o.API.Status.Hosts
 			return h != nil && int(h.Listed) == 3-len(c.out) && cmp.Equal(c.out, h.LeftOut, timesEqual)
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/springtide/springtide/api/catalog"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // Two installations in one cluster have two Leases, and would take the pools from each other by ever higher epochs. Each pool says in whose namespace its
@@ -59,9 +60,9 @@ func (c *elector) rival(ctx context.Context) (string, error) {
 	asked := map[string]bool{c.o.Namespace: true, "": true}
 	o := metav1.ListOptions{Limit: 500}
 	for {
-		list, err := c.page(ctx, gvrPools, o)
+		list, err := c.page(ctx, object.GVRPools, o)
 		if err != nil {
-			return "", fmt.Errorf("list %s: %w", gvrPools.Resource, err)
+			return "", fmt.Errorf("list %s: %w", object.GVRPools.Resource, err)
 		}
 		for i := range list.Items {
 			namespace, _, _ := unstructured.NestedString(list.Items[i].Object, "status", "leaderNamespace")
@@ -93,9 +94,9 @@ func (c *elector) checkRivals() {
 	if ours == 0 {
 		return
 	}
-	for _, p := range c.pools.all() {
+	for _, p := range c.pools.All() {
 		// A lower epoch is that of an installation before this one.
-		other, theirs := p.api.Status.LeaderNamespace, p.api.Status.LeaderEpoch
+		other, theirs := p.API.Status.LeaderNamespace, p.API.Status.LeaderEpoch
 		if other != "" && other != c.o.Namespace && theirs >= ours && believable(theirs, ours) {
 			c.fence.close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
 			return

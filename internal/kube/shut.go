@@ -14,7 +14,7 @@ const repelledShare = 0.1
 // what runs there goes on, and nothing of it is room. Of a machine of an offline pool it says which online pools it would be no room for.
 func (a *assembly) shutTainted() {
 	tainted := map[fleet.NodeID]*nodeFacts{}
-	for _, f := range a.c.nodes.all() {
+	for _, f := range a.c.nodes.All() {
 		if f.foreignText != "" {
 			tainted[f.node.ID] = f
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -95,7 +96,7 @@ func TestReportShutMachines(t *testing.T) {
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 2, Shut: shut}}
 		})
-		return *meta.FindStatusCondition(objectNow[v1alpha1.CapacityPool](t, r.world, gvrPools, "web").Status.Conditions,
+		return *meta.FindStatusCondition(objectNow[v1alpha1.CapacityPool](t, r.world, object.GVRPools, "web").Status.Conditions,
 			catalog.ConditionRoomOpen)
 	}
 	if c := room(); c.Status != metav1.ConditionTrue {

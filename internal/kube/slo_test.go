@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -81,7 +82,7 @@ func TestReportObjective(t *testing.T) {
 			}
 			r := newReported(t, objects...)
 			r.cycle(t, nil)
-			s := objectNow[v1alpha1.ElasticService](t, r.world, gvrServices, "shop/cart").Status.SLO
+			s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.SLO
 			if s == nil || s.Objective != v.want {
 				t.Errorf("%+v, want %+v", s, v.want)
 			}

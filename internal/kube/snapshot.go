@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/validate"
 	"github.com/springtide/springtide/scheduler/rules"
 )
@@ -108,11 +109,11 @@ func (c *observer) observed() (*fleet.Snapshot, []dated, error) {
 	a.refuseMembers()
 	a.addTenants()
 	a.boundPriorities()
-	for _, l := range c.loans.all() {
-		a.s.Loans = append(a.s.Loans, l.facts)
+	for _, l := range c.loans.All() {
+		a.s.Loans = append(a.s.Loans, l.Facts)
 	}
-	for _, f := range c.festivals.all() {
-		a.s.Festivals = append(a.s.Festivals, f.facts)
+	for _, f := range c.festivals.All() {
+		a.s.Festivals = append(a.s.Festivals, f.Facts)
 	}
 	a.refuse()
 	a.s.Sort()
@@ -207,7 +208,7 @@ func newAssembly(c *observer) *assembly {
 	}
 	a.leads, a.s.WatchedSince, a.stamped = c.term.now()
 	a.s.LeaderEpoch = a.leads.epoch
-	if ns, ok := c.namespaces.get("", c.o.Namespace); ok {
+	if ns, ok := c.namespaces.Get("", c.o.Namespace); ok {
 		a.s.Frozen = ns.freeze
 	}
 	if a.s.Frozen == "" {
@@ -218,9 +219,9 @@ func newAssembly(c *observer) *assembly {
 
 func (a *assembly) readable() error {
 	for _, err := range []error{
-		firstUnreadable(a.c.services.all()), firstUnreadable(a.c.pools.all()), firstUnreadable(a.c.tenants.all()),
-		firstUnreadable(a.c.loans.all()), firstUnreadable(a.c.shares.all()), firstUnreadable(a.c.jobs.all()),
-		firstUnreadable(a.c.festivals.all()),
+		object.FirstUnreadable(a.c.services.All()), object.FirstUnreadable(a.c.pools.All()), object.FirstUnreadable(a.c.tenants.All()),
+		object.FirstUnreadable(a.c.loans.All()), object.FirstUnreadable(a.c.shares.All()), object.FirstUnreadable(a.c.jobs.All()),
+		object.FirstUnreadable(a.c.festivals.All()),
 	} {
 		if err != nil {
 			return err
@@ -251,10 +252,10 @@ func (a *assembly) knownAt(k fleet.Known[time.Time]) fleet.Known[time.Time] {
 }
 
 func (a *assembly) addPools() {
-	all := a.c.pools.all()
+	all := a.c.pools.All()
 	apis := make([]*v1alpha1.CapacityPool, len(all))
 	for i, p := range all {
-		apis[i] = p.api
+		apis[i] = p.API
 	}
 	slices.SortFunc(apis, func(x, y *v1alpha1.CapacityPool) int { return cmp.Compare(x.Name, y.Name) })
 	for name, p := range validate.OverlappingPools(apis) {
@@ -262,20 +263,20 @@ func (a *assembly) addPools() {
 	}
 	a.bundled = map[string]bool{v1alpha1.SchedulerName: true}
 	for _, p := range all {
-		a.s.Pools = append(a.s.Pools, p.facts.pool)
-		if by := p.facts.pool.Scheduler; by != "" {
+		a.s.Pools = append(a.s.Pools, p.Facts.pool)
+		if by := p.Facts.pool.Scheduler; by != "" {
 			a.bundled[by] = true
 		}
-		if p.facts.problem.Any() {
-			a.notes.pools[p.facts.pool.ID] = p.facts.problem
+		if p.Facts.problem.Any() {
+			a.notes.pools[p.Facts.pool.ID] = p.Facts.problem
 		}
 	}
 }
 
 func (a *assembly) addNodes() {
-	pools := a.c.pools.all()
+	pools := a.c.pools.All()
 	slices.SortFunc(pools, func(x, y *ownPool) int { return cmp.Compare(x.Name, y.Name) })
-	nodes := a.c.nodes.all()
+	nodes := a.c.nodes.All()
 	slices.SortFunc(nodes, func(x, y *nodeFacts) int { return cmp.Compare(x.Name, y.Name) })
 	for _, f := range nodes {
 		n := f.node
@@ -284,24 +285,24 @@ func (a *assembly) addNodes() {
 		if t, ok := a.topology(f.Name); ok {
 			n.Cells = t.cells
 		}
-		if l, ok := a.c.leases.get(a.c.o.Namespace, agentLease(f.Name)); ok {
+		if l, ok := a.c.leases.Get(a.c.o.Namespace, agentLease(f.Name)); ok {
 			n.AgentAlive, n.AgentKnown = l.alive(a.wall), true
 		}
 		// A NodeShare of another UID speaks of a machine that is gone; for this one nothing was promised yet.
-		switch s, ok := a.c.shares.get("", f.Name); {
-		case ok && s.facts.node == n.ID:
-			n.Share = s.facts.share
-			n.Share.Rest.Until = a.until("NodeShare", &s.header, "spec.rest.until", n.Share.Rest.Until, restSpan)
+		switch s, ok := a.c.shares.Get("", f.Name); {
+		case ok && s.Facts.node == n.ID:
+			n.Share = s.Facts.share
+			n.Share.Rest.Until = a.until("NodeShare", &s.Header, "spec.rest.until", n.Share.Rest.Until, restSpan)
 			n.Share.Evicted = slices.DeleteFunc(slices.Clone(n.Share.Evicted), func(e fleet.AgentEviction) bool {
-				return a.past("NodeShare", &s.header, "status.evictions", e.At).IsZero()
+				return a.past("NodeShare", &s.Header, "status.evictions", e.At).IsZero()
 			})
-			if s.facts.byAgent {
+			if s.Facts.byAgent {
 				n.Share.Parcels = slices.Clone(n.Share.Parcels)
 				for i := range n.Share.Parcels {
 					n.Share.Parcels[i].CleanAt = a.at(n.Share.Parcels[i].CleanAt)
 				}
 			}
-			n.AgentKnown = n.AgentKnown || s.facts.agent == n.ID
+			n.AgentKnown = n.AgentKnown || s.Facts.agent == n.ID
 			a.charge(&n)
 		case ok:
 			n.Share.Former = s.ResourceVersion
@@ -321,7 +322,7 @@ func (a *assembly) charge(n *fleet.Node) {
 }
 
 // Topology finds a node's cells. The object is named after the node and lies in no namespace.
-func (a *assembly) topology(node string) (*topologyFacts, bool) { return a.c.topologies.get("", node) }
+func (a *assembly) topology(node string) (*topologyFacts, bool) { return a.c.topologies.Get("", node) }
 
 // homeOf is the pool whose selector picks the node. A node picked by two belongs to neither, and both say so: guessing would lend a
 // machine on terms that its owner did not set.
@@ -329,10 +330,10 @@ func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
 	var home fleet.PoolID
 	var contested bool
 	for _, p := range pools {
-		if !p.facts.selector.Matches(f.labels) {
+		if !p.Facts.selector.Matches(f.labels) {
 			continue
 		}
-		id := p.facts.pool.ID
+		id := p.Facts.pool.ID
 		if home == "" {
 			home = id
 			continue
@@ -359,7 +360,7 @@ type owned struct {
 
 // addRevisions finds the newest ReplicaSet of each Deployment: the highest revision, and the younger on a tie.
 func (a *assembly) addRevisions() {
-	sets := a.c.replicaSets.all()
+	sets := a.c.replicaSets.All()
 	a.revisions = make(map[owned]*replicaSetFacts, len(sets))
 	best := map[owned]*replicaSetFacts{}
 	for _, r := range sets {
@@ -369,7 +370,7 @@ func (a *assembly) addRevisions() {
 		}
 		of := owned{r.Namespace, r.deployment}
 		b, ok := best[of]
-		if !ok || r.revision > b.revision || (r.revision == b.revision && b.older(&r.header)) {
+		if !ok || r.revision > b.revision || (r.revision == b.revision && b.Older(&r.Header)) {
 			best[of] = r
 		}
 	}

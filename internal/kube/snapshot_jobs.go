@@ -15,32 +15,32 @@ import (
 
 // addJobs joins each ElasticJob with its workloads. As with services, the oldest job of a workload acts.
 func (a *assembly) addJobs() {
-	all := a.c.jobs.all()
+	all := a.c.jobs.All()
 	slices.SortFunc(all, func(x, y *ownJob) int {
-		if x.older(&y.header) {
+		if x.Older(&y.Header) {
 			return -1
 		}
 		return 1
 	})
 	first := map[types.UID]fleet.JobID{}
 	for _, f := range all {
-		j := f.facts.job
+		j := f.Facts.job
 		j.Created = a.at(f.CreationTimestamp.Time)
-		j.Gang.Since = a.past("ElasticJob", &f.header, "status.gang.since", j.Gang.Since)
-		j.Gang.RetryAt = a.until("ElasticJob", &f.header, "status.gang.retryTime", j.Gang.RetryAt, retrySpan)
+		j.Gang.Since = a.past("ElasticJob", &f.Header, "status.gang.since", j.Gang.Since)
+		j.Gang.RetryAt = a.until("ElasticJob", &f.Header, "status.gang.retryTime", j.Gang.RetryAt, retrySpan)
 		if j.LastCheckpoint.OK {
-			j.LastCheckpoint.OK = !a.past("ElasticJob", &f.header, v1alpha1.AnnotationCheckpoint, j.LastCheckpoint.Value).IsZero()
+			j.LastCheckpoint.OK = !a.past("ElasticJob", &f.Header, v1alpha1.AnnotationCheckpoint, j.LastCheckpoint.Value).IsZero()
 		}
 		if j.LastRecalled.OK {
-			j.LastRecalled.OK = !a.past("ElasticJob", &f.header, "status.lastRecallTime", j.LastRecalled.Value).IsZero()
+			j.LastRecalled.OK = !a.past("ElasticJob", &f.Header, "status.lastRecallTime", j.LastRecalled.Value).IsZero()
 		}
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
 			j.Members[i].Listed = listed(f, j.Members[i].Role)
-			last := f.facts.last[i]
-			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
-			last.at = a.past("ElasticJob", &f.header, "status.members.lastScaleTime", last.at)
-			problem := a.observeMember(&j, &j.Members[i], &f.facts.members[i], last, first)
+			last := f.Facts.last[i]
+			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.Header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
+			last.at = a.past("ElasticJob", &f.Header, "status.members.lastScaleTime", last.at)
+			problem := a.observeMember(&j, &j.Members[i], &f.Facts.members[i], last, first)
 			if !j.Blocked.Any() {
 				j.Blocked = problem
 			}
@@ -133,11 +133,11 @@ func (c *watcher) workload(namespace, role string, spec *v1alpha1.JobMember) (*o
 		switch {
 		case m == nil:
 			return nil, catalog.KindNotInstalled.Of(role, ref.Kind, ref.APIVersion)
-		case !m.synced():
-			return nil, catalog.KindNotRead.Of(role, m.name())
+		case !m.Synced():
+			return nil, catalog.KindNotRead.Of(role, m.Name())
 		}
 	}
-	w, ok := m.get(namespace, ref.Name)
+	w, ok := m.Get(namespace, ref.Name)
 	if !ok {
 		return nil, catalog.WorkloadNotFound.Of(role, ref.Kind, namespace, ref.Name)
 	}
@@ -146,7 +146,7 @@ func (c *watcher) workload(namespace, role string, spec *v1alpha1.JobMember) (*o
 
 // childOf finds the Job that carries the size of a part. A Job of that name with another owner is not it.
 func (c *watcher) childOf(w *offlineFacts, p *adapter.Part) (*offlineFacts, bool) {
-	j, ok := c.batchJobs.get(w.Namespace, p.Child)
+	j, ok := c.batchJobs.Get(w.Namespace, p.Child)
 	return j, ok && j.owner == w.UID
 }
 

@@ -11,7 +11,7 @@ import (
 
 // addPods copies every live pod and says whose it is.
 func (a *assembly) addPods() {
-	all := slices.DeleteFunc(a.c.pods.all(), func(f *podFacts) bool { return f.finished })
+	all := slices.DeleteFunc(a.c.pods.All(), func(f *podFacts) bool { return f.finished })
 	// By name first, so that each service's list and the snapshot's are built in order and sorting them again costs one pass.
 	slices.SortFunc(all, func(x, y *podFacts) int { return x.pod.Name.Compare(y.pod.Name) })
 	a.s.Pods = make([]fleet.Pod, len(all))
@@ -106,7 +106,7 @@ func (a *assembly) findParents(pods []*podFacts) {
 	if len(a.jobs) == 0 {
 		return
 	}
-	for _, j := range a.c.batchJobs.all() {
+	for _, j := range a.c.batchJobs.All() {
 		if j.owner != "" {
 			a.parents[owned{j.Namespace, j.UID}] = j.owner
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // The kinds of targets that the controller reads and scales.
@@ -21,55 +22,55 @@ const (
 // addServices joins each ElasticService with its target and finds who else scales it. The oldest service of a target acts, whatever
 // else is wrong with it: two that take turns would be worse than one that is blocked.
 func (a *assembly) addServices() {
-	all := a.c.services.all()
+	all := a.c.services.All()
 	slices.SortFunc(all, func(x, y *ownService) int {
-		if x.older(&y.header) {
+		if x.Older(&y.Header) {
 			return -1
 		}
 		return 1
 	})
-	hpas := byTarget(a.c.hpas.all())
-	scaled := byTarget(a.c.scaledObjects.all())
-	crons := byTarget(a.c.cronHPAs.all())
-	vpas := byTarget(a.c.vpas.all())
+	hpas := byTarget(a.c.hpas.All())
+	scaled := byTarget(a.c.scaledObjects.All())
+	crons := byTarget(a.c.cronHPAs.All())
+	vpas := byTarget(a.c.vpas.All())
 	first := map[targetKey]fleet.ServiceID{}
 	keeps := map[targetKey]bool{}
 	for _, f := range all {
-		s := f.facts.service
+		s := f.Facts.service
 		s.Created = a.at(f.CreationTimestamp.Time)
-		s.Takeovers.Last = a.past("ElasticService", &f.header, "status.takeovers.lastTime", s.Takeovers.Last)
+		s.Takeovers.Last = a.past("ElasticService", &f.Header, "status.takeovers.lastTime", s.Takeovers.Last)
 		if s.Resized.OK {
-			s.Resized.OK = !a.past("ElasticService", &f.header, "status.recommendation.appliedTime", s.Resized.Value).IsZero()
+			s.Resized.OK = !a.past("ElasticService", &f.Header, "status.recommendation.appliedTime", s.Resized.Value).IsZero()
 		}
-		w := a.target(&f.facts)
+		w := a.target(&f.Facts)
 		if w != nil {
 			a.observeTarget(&s, f, w)
 		}
-		s.Blocked = blockedBy(&s, &f.facts, first[f.facts.key], hpas[f.facts.key], scaled[f.facts.key])
+		s.Blocked = blockedBy(&s, &f.Facts, first[f.Facts.key], hpas[f.Facts.key], scaled[f.Facts.key])
 		if !s.Blocked.Any() && s.Mode.Acts() {
-			s.Blocked = blockedByCron(&f.facts, hpas[f.facts.key], crons)
+			s.Blocked = blockedByCron(&f.Facts, hpas[f.Facts.key], crons)
 		}
 		if !s.Blocked.Any() && s.Mode.Acts() {
-			s.Blocked = a.blockedByLeader(&s, w, hpas[f.facts.key])
+			s.Blocked = a.blockedByLeader(&s, w, hpas[f.Facts.key])
 		}
-		if _, taken := first[f.facts.key]; !taken {
-			first[f.facts.key] = s.ID
+		if _, taken := first[f.Facts.key]; !taken {
+			first[f.Facts.key] = s.ID
 			if w != nil {
 				a.services[owned{w.Namespace, w.UID}] = len(a.s.Services)
 				a.updates[owned{w.Namespace, w.UID}] = w.updateRevision
 			}
 		}
-		if h := hpas[f.facts.key]; len(h) == 1 {
+		if h := hpas[f.Facts.key]; len(h) == 1 {
 			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
 			if s.Actuation == fleet.ByHPAFloor {
 				a.observeFloor(&s, f, h[0])
 			}
 		}
-		if v := vpas[f.facts.key]; len(v) > 0 {
+		if v := vpas[f.Facts.key]; len(v) > 0 {
 			s.VPA = v[0].Name
 		}
 		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing is undone for it.
-		keeps[f.facts.key] = keeps[f.facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.facts.problem.Any()
+		keeps[f.Facts.key] = keeps[f.Facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.Facts.problem.Any()
 		a.s.Services = append(a.s.Services, s)
 	}
 	a.addOrphans(keeps)
@@ -77,7 +78,7 @@ func (a *assembly) addServices() {
 
 // addOrphans lists the HPAs that were adopted for a service that is gone, names another target now, or scales it itself.
 func (a *assembly) addOrphans(keeps map[targetKey]bool) {
-	for _, h := range a.c.hpas.all() {
+	for _, h := range a.c.hpas.All() {
 		if h.adopted.OK && !keeps[h.target] && h.DeletionTimestamp == nil {
 			a.s.Orphans = append(a.s.Orphans, fleet.AdoptedHPA{Name: fleet.Name{Namespace: h.Namespace, Name: h.Name}, ID: fleet.UID(h.UID),
 				Min: h.min, Own: h.adopted.Value, Version: h.ResourceVersion})
@@ -86,14 +87,14 @@ func (a *assembly) addOrphans(keeps map[targetKey]bool) {
 }
 
 func (a *assembly) target(f *serviceFacts) *workloadFacts {
-	var m *mirror[*workloadFacts]
+	var m *object.Mirror[*workloadFacts]
 	switch f.key.kind {
 	case kindDeployment:
 		m = a.c.deployments
 	case kindStatefulSet:
 		m = a.c.statefulSets
 	}
-	w, ok := m.get(f.key.namespace, f.key.name)
+	w, ok := m.Get(f.key.namespace, f.key.name)
 	if !ok {
 		return nil
 	}
@@ -104,18 +105,18 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 	s.TargetFound, s.TargetUID, s.Version = true, fleet.UID(w.UID), w.ResourceVersion
 	s.Request = a.templateRequest(w.Namespace, w.request, &w.devices)
 	a.tolerations[s.ID] = w.tolerations
-	if s.PodsRefused = w.refused; f.facts.key.kind == kindStatefulSet && w.lacks {
+	if s.PodsRefused = w.refused; f.Facts.key.kind == kindStatefulSet && w.lacks {
 		if e := a.refused(owned{w.Namespace, w.UID}, statefulSetRefusedFor); e != nil {
 			s.PodsRefused = e.text
 		}
 	}
 	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
-	s.Steerable = f.facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale
+	s.Steerable = f.Facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale
 	if w.replicas == 0 {
-		s.SetToZero = zeroBy(w.writers, s.Min > 0 || !f.facts.scaled.IsZero())
+		s.SetToZero = zeroBy(w.writers, s.Min > 0 || !f.Facts.scaled.IsZero())
 	}
-	if s.Actuation == fleet.ByScale && !f.facts.scaled.IsZero() {
+	if s.Actuation == fleet.ByScale && !f.Facts.scaled.IsZero() {
 		a.takenBack(s, f, w.writers)
 	}
 }
@@ -125,7 +126,7 @@ func (a *assembly) observeFloor(s *fleet.Service, f *ownService, h *scalerFacts)
 	if h.min == 0 {
 		s.SetToZero = ""
 	}
-	if h.adopted.OK && !f.facts.scaled.IsZero() {
+	if h.adopted.OK && !f.Facts.scaled.IsZero() {
 		a.takenBack(s, f, h.writers)
 	}
 }
@@ -135,7 +136,7 @@ func (a *assembly) takenBack(s *fleet.Service, f *ownService, writers []replicaW
 	by := foreignWriter(writers)
 	s.ForeignWriter = by.manager
 	if by.manager != "" {
-		s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.header, "status.lastScaleTime", f.facts.scaled))
+		s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.Header, "status.lastScaleTime", f.Facts.scaled))
 	}
 }
 
@@ -204,9 +205,9 @@ func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, s
 // blockedByLeader finds the stamp of a newer leader on what the service scales. A former leader is fenced and writes nothing anyway. A leader that
 // holds its Lease would find each of its writes stale, for ever and in silence.
 func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*scalerFacts) fleet.Problem {
-	kind, h, leader := s.TargetKind, &w.header, w.leader
+	kind, h, leader := s.TargetKind, &w.Header, w.leader
 	if s.Actuation == fleet.ByHPAFloor {
-		kind, h, leader = kindHPA, &hpas[0].header, hpas[0].leader
+		kind, h, leader = kindHPA, &hpas[0].Header, hpas[0].leader
 	}
 	if a.leads.epoch == 0 {
 		return fleet.Problem{}

@@ -14,17 +14,17 @@ func agentLease(node string) string { return v1alpha1.AgentLeasePrefix + node }
 
 // addTenants gives each tenant its namespaces. A namespace that two tenants choose belongs to neither, and both say so.
 func (a *assembly) addTenants() {
-	all := a.c.tenants.all()
+	all := a.c.tenants.All()
 	slices.SortFunc(all, func(x, y *ownTenant) int { return cmp.Compare(x.Name, y.Name) })
 	index := make(map[fleet.TenantID]int, len(all))
 	for i, f := range all {
-		t := f.facts.tenant
-		t.OverSince = a.past("CapacityQuota", &f.header, "status.overSince", t.OverSince)
-		t.BurstSince = a.past("CapacityQuota", &f.header, "status.burstSince", t.BurstSince)
+		t := f.Facts.tenant
+		t.OverSince = a.past("CapacityQuota", &f.Header, "status.overSince", t.OverSince)
+		t.BurstSince = a.past("CapacityQuota", &f.Header, "status.burstSince", t.BurstSince)
 		index[t.ID] = i
 		a.s.Tenants = append(a.s.Tenants, t)
-		if f.facts.problem.Any() {
-			a.notes.tenants[t.ID] = f.facts.problem
+		if f.Facts.problem.Any() {
+			a.notes.tenants[t.ID] = f.Facts.problem
 		}
 	}
 	circles, missing := validate.ParentCircles(apiTenants(all)), validate.MissingParents(apiTenants(all))
@@ -48,12 +48,12 @@ func (a *assembly) addTenants() {
 }
 
 func (a *assembly) shareNamespaces(all []*ownTenant) {
-	namespaces := a.c.namespaces.all()
+	namespaces := a.c.namespaces.All()
 	slices.SortFunc(namespaces, func(x, y *namespaceFacts) int { return cmp.Compare(x.Name, y.Name) })
 	for _, ns := range namespaces {
 		var chosen []int
 		for i, f := range all {
-			if f.facts.selector.Matches(ns.labels) {
+			if f.Facts.selector.Matches(ns.labels) {
 				chosen = append(chosen, i)
 			}
 		}
@@ -104,7 +104,7 @@ func (a *assembly) noteTenant(id fleet.TenantID, problem fleet.Problem) {
 func apiTenants(all []*ownTenant) []*v1alpha1.CapacityQuota {
 	out := make([]*v1alpha1.CapacityQuota, len(all))
 	for i, f := range all {
-		out[i] = f.api
+		out[i] = f.API
 	}
 	return out
 }

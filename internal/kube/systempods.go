@@ -10,22 +10,25 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // Kind names a kind of objects by its API version and its name.
 type Kind = facts.Kind
 
 // daemonFacts is an object that runs a pod on each machine. Its name and UID are all that is asked of it.
-type daemonFacts struct{ header }
+type daemonFacts struct{ object.Header }
 
-func newDaemonSetFacts(d *appsv1.DaemonSet) *daemonFacts { return &daemonFacts{headerOf(d)} }
+func newDaemonSetFacts(d *appsv1.DaemonSet) *daemonFacts { return &daemonFacts{object.HeaderOf(d)} }
 
-func newDaemonFacts(u *unstructured.Unstructured) *daemonFacts { return &daemonFacts{headerOf(u)} }
+func newDaemonFacts(u *unstructured.Unstructured) *daemonFacts {
+	return &daemonFacts{object.HeaderOf(u)}
+}
 
 // watchDaemonKinds watches the kinds of Options.DaemonKinds that the cluster has, until ctx ends. Until a kind is read its pods count as
 // any others do: a right that is missing on it must not keep everything else down.
 func (c *watcher) watchDaemonKinds(ctx context.Context) {
-	c.daemonKinds = map[Kind]*mirror[*daemonFacts]{}
+	c.daemonKinds = map[Kind]*object.Mirror[*daemonFacts]{}
 	for _, k := range c.o.DaemonKinds {
 		gvr, ok := facts.ResourceOf(c.core.Discovery(), k)
 		if !ok {
@@ -33,20 +36,20 @@ func (c *watcher) watchDaemonKinds(ctx context.Context) {
 				"apiVersion", k.APIVersion, "kind", k.Kind)
 			continue
 		}
-		m := newMirror(gvr.GroupResource().String(), newDynamicInformer(c.dyn, gvr), newDaemonFacts)
+		m := object.NewMirror(gvr.GroupResource().String(), newDynamicInformer(c.dyn, gvr), newDaemonFacts)
 		c.daemonKinds[k] = m
-		m.count(&c.changes)
-		go m.run(ctx.Done())
+		m.Count(&c.changes)
+		go m.Run(ctx.Done())
 	}
 	limit := time.Now().Add(firstRead)
 	for k, m := range c.daemonKinds {
-		for !m.synced() && ctx.Err() == nil {
+		for !m.Synced() && ctx.Err() == nil {
 			if time.Now().After(limit) {
 				c.o.Log.Warn("a kind of daemonKinds could not be read: its pods do not count as the system's until it is; to fix: grant get, list and watch",
 					"apiVersion", k.APIVersion, "kind", k.Kind)
 				break
 			}
-			time.Sleep(sightPoll)
+			time.Sleep(object.SightPoll)
 		}
 	}
 }
@@ -55,7 +58,7 @@ func (c *watcher) watchDaemonKinds(ctx context.Context) {
 type witness struct{ c *watcher }
 
 func (w witness) IsTenant(namespace string) bool {
-	ns, ok := w.c.namespaces.get("", namespace)
+	ns, ok := w.c.namespaces.Get("", namespace)
 	return ok && ns.labels[v1alpha1.LabelTenant] == "true"
 }
 
@@ -66,14 +69,14 @@ func (w witness) DaemonUID(k Kind, namespace, name string) types.UID {
 	if k == facts.KindDaemonSet {
 		daemons = w.c.daemonSets
 	}
-	if d, ok := daemons.get(namespace, name); ok {
+	if d, ok := daemons.Get(namespace, name); ok {
 		return d.UID
 	}
 	return ""
 }
 
 func (w witness) NodeUID(name string) types.UID {
-	if n, ok := w.c.nodes.get("", name); ok {
+	if n, ok := w.c.nodes.Get("", name); ok {
 		return n.UID
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -77,7 +78,7 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 			// The fake API server keeps managed fields by rules of its own, so what changes is put where the watch would put it.
 			change := func(edit func(*batchv1.Job)) {
 				edit(job)
-				if err := r.batchJobs.informer.GetStore().Update(newBatchJobFacts(job.DeepCopy())); err != nil {
+				if err := r.batchJobs.Informer.GetStore().Update(newBatchJobFacts(job.DeepCopy())); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -111,7 +112,7 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 				t.Fatalf("blocked by %q", why)
 			}
 			r.cycle(t, nil)
-			s := objectNow[v1alpha1.ElasticJob](t, r.world, gvrJobs, "train/bert").Status
+			s := objectNow[v1alpha1.ElasticJob](t, r.world, object.GVRJobs, "train/bert").Status
 			if x := s.Members[0].Takeovers; x == nil || x.Manager != "them" || x.Count != 3 || s.Members[0].LastSize != 6 {
 				t.Errorf("status %+v", s.Members[0])
 			}

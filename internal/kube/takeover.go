@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // stampWithin bounds how long a new leader stamps before it plans: online pods may wait. Two clients share the work,
@@ -41,14 +42,14 @@ type ownStamp struct {
 // believed is put right.
 func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool) {
 	switch {
-	case gvr == gvrPools, doubted:
-	case gvr == gvrLoans:
+	case gvr == object.GVRPools, doubted:
+	case gvr == object.GVRLoans:
 		if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == string(fleet.Lent) {
 			return
 		}
 		node, _, _ := unstructured.NestedString(u.Object, "spec", "nodeName")
 		m.nodes[node] = true
-	case gvr == gvrShares:
+	case gvr == object.GVRShares:
 		if !m.nodes[u.GetName()] {
 			return
 		}
@@ -63,7 +64,7 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 // by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
 func (c *elector) takeOver(ctx context.Context, m *moving, l leadership) error {
 	begun, epoch := time.Now(), l.epoch
-	var seen sights
+	var seen object.Sights
 	// Facts that cannot be read are for the cycle to report: a controller that ended for them would say nothing.
 	targets, unread := c.targetStamps(l, &seen)
 	limit, cancel := context.WithTimeout(ctx, stampWithin)
@@ -86,7 +87,7 @@ func (c *elector) takeOver(ctx context.Context, m *moving, l leadership) error {
 	if err := c.fence.cause(); err != nil {
 		return err
 	}
-	seen.await(ctx, c.o.SeeWithin, c.o.Log)
+	seen.Await(ctx, c.o.SeeWithin, c.o.Log)
 	c.o.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
 		"took", time.Since(begun).Round(time.Millisecond))
 	if err := errors.Join(unread, errs[0], errs[1]); err != nil {
@@ -124,7 +125,7 @@ func stampAll(ctx context.Context, todo []func(context.Context) error, writers i
 }
 
 // stampOwn writes the epoch into one object of ours, whatever else of it changes meanwhile.
-func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *sights) error {
+func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *object.Sights) error {
 	client := c.dyn.Resource(s.gvr)
 	u := s.u
 	for again := 0; ; again++ {
@@ -133,62 +134,62 @@ func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *s
 		}
 		var got *unstructured.Unstructured
 		var err error
-		if s.gvr == gvrShares {
+		if s.gvr == object.GVRShares {
 			err = unstructured.SetNestedField(u.Object, epoch, "spec", "leaderEpoch")
 			if err == nil {
-				got, err = client.Update(ctx, u, updateOptions())
+				got, err = client.Update(ctx, u, object.UpdateOptions())
 			}
 		} else {
 			err = unstructured.SetNestedField(u.Object, epoch, "status", "leaderEpoch")
-			if err == nil && s.gvr == gvrPools {
+			if err == nil && s.gvr == object.GVRPools {
 				err = unstructured.SetNestedField(u.Object, c.o.Namespace, "status", "leaderNamespace")
 			}
 			if err == nil {
-				got, err = client.UpdateStatus(ctx, u, updateOptions())
+				got, err = client.UpdateStatus(ctx, u, object.UpdateOptions())
 			}
 		}
 		switch {
 		case err == nil:
-			seen.see(c.seesOwn(s.gvr, got))
+			seen.See(c.seesOwn(s.gvr, got))
 			return nil
 		case apierrors.IsNotFound(err):
 			return nil
 		case !apierrors.IsConflict(err) || again == 3:
-			return fmt.Errorf("stamp %s %s: %w", kindOf(s.gvr), u.GetName(), err)
+			return fmt.Errorf("stamp %s %s: %w", object.KindOf(s.gvr), u.GetName(), err)
 		}
 		if u, err = client.Get(ctx, s.u.GetName(), metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("stamp %s %s: %w", kindOf(s.gvr), s.u.GetName(), err)
+			return fmt.Errorf("stamp %s %s: %w", object.KindOf(s.gvr), s.u.GetName(), err)
 		}
 	}
 }
 
 // seesOwn is the sight of a stamp on one of our objects.
-func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) sight {
+func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) object.Sight {
 	switch gvr {
-	case gvrLoans:
-		return c.loans.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
-	case gvrShares:
-		return c.shares.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+	case object.GVRLoans:
+		return c.loans.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+	case object.GVRShares:
+		return c.shares.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
 	}
-	return c.pools.sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+	return c.pools.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
 }
 
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
 // carries no mark of ours, and raising its floor takes nothing away.
-func (c *elector) targetStamps(l leadership, seen *sights) ([]func(context.Context) error, error) {
+func (c *elector) targetStamps(l leadership, seen *object.Sights) ([]func(context.Context) error, error) {
 	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}
 	var out []func(context.Context) error
-	add := func(what string, h *header, leader leaderStamp, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) sight) {
+	add := func(what string, h *object.Header, leader leaderStamp, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) object.Sight) {
 		if l.fencing(leader) >= l.epoch {
 			return
 		}
 		// The UID in a patch is a precondition; no version: the stamp holds whatever else changes.
-		body := mergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
+		body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
 			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: stampText(l.epoch, l.lease, h.UID)}}})
 		out = append(out, func(ctx context.Context) error {
 			got, err := patch(ctx, body)
@@ -198,7 +199,7 @@ func (c *elector) targetStamps(l leadership, seen *sights) ([]func(context.Conte
 			if err != nil {
 				return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
 			}
-			seen.see(sees(got.GetResourceVersion()))
+			seen.See(sees(got.GetResourceVersion()))
 			c.term.stamp(h.UID)
 			return nil
 		})
@@ -212,21 +213,21 @@ func (c *elector) targetStamps(l leadership, seen *sights) ([]func(context.Conte
 		if svc.TargetKind == kindStatefulSet {
 			m = c.statefulSets
 		}
-		if w, ok := m.get(svc.Target.Namespace, svc.Target.Name); ok && svc.Actuation == fleet.ByScale {
-			add(svc.TargetKind, &w.header, w.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
+		if w, ok := m.Get(svc.Target.Namespace, svc.Target.Name); ok && svc.Actuation == fleet.ByScale {
+			add(svc.TargetKind, &w.Header, w.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
 				if svc.TargetKind == kindStatefulSet {
-					return c.core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, patchOptions())
+					return c.core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
 				}
-				return c.core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, patchOptions())
-			}, func(version string) sight { return m.sees(w.Namespace, w.Name, w.UID, version) })
+				return c.core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
+			}, func(version string) object.Sight { return m.Sees(w.Namespace, w.Name, w.UID, version) })
 		}
 		if svc.HPA == nil || svc.Actuation != fleet.ByHPAFloor {
 			continue
 		}
-		if h, ok := c.hpas.get(svc.Target.Namespace, svc.HPA.Name); ok && h.adopted.OK {
-			add("HorizontalPodAutoscaler", &h.header, h.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
-				return c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, patchOptions())
-			}, func(version string) sight { return c.hpas.sees(h.Namespace, h.Name, h.UID, version) })
+		if h, ok := c.hpas.Get(svc.Target.Namespace, svc.HPA.Name); ok && h.adopted.OK {
+			add("HorizontalPodAutoscaler", &h.Header, h.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
+				return c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
+			}, func(version string) object.Sight { return c.hpas.Sees(h.Namespace, h.Name, h.UID, version) })
 		}
 	}
 	return out, nil

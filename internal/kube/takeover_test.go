@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -78,9 +79,9 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 	}
 	// The fake gives no new versions out, so that the watches are waited for here.
 	for range 1000 {
-		d, _ := w.deployments.get("shop", "cart")
-		s, _ := w.statefulSets.get("shop", "set")
-		h, _ := w.hpas.get("shop", "floored")
+		d, _ := w.deployments.Get("shop", "cart")
+		s, _ := w.statefulSets.Get("shop", "set")
+		h, _ := w.hpas.Get("shop", "floored")
 		if want := (leaderStamp{8, kubetest.Lease}); d.leader == want && s.leader == want && h.leader == want {
 			break
 		}
@@ -103,11 +104,11 @@ func TestStampsOverwriteNothing(t *testing.T) {
 	conflicts := 0
 	w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if conflicts++; conflicts == 1 {
-			u, err := encode(gvrLoans, kubetest.Loan("l", "n1", "Draining", 2, 0)) // the leader before is still at work
+			u, err := object.Encode(object.GVRLoans, kubetest.Loan("l", "n1", "Draining", 2, 0)) // the leader before is still at work
 			if err != nil {
 				t.Error(err)
 			}
-			if err := w.dyn.Tracker().Update(gvrLoans, u, ""); err != nil {
+			if err := w.dyn.Tracker().Update(object.GVRLoans, u, ""); err != nil {
 				t.Error(err)
 			}
 			return true, nil, conflictOn("loans")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // calm empties the channel: what was read at the start wakes as well.
@@ -45,11 +46,11 @@ func TestWake(t *testing.T) {
 	report := func(clean bool) {
 		t.Helper()
 		s := kubetest.NodeShare("n1", "l", "batch", "web", 3, clean, 0)
-		u, err := encode(gvrShares, s)
+		u, err := object.Encode(object.GVRShares, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.dyn.Tracker().Update(gvrShares, u, ""); err != nil {
+		if err := w.dyn.Tracker().Update(object.GVRShares, u, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

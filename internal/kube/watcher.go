@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // watcher holds what is watched, with the clients that read it.
@@ -29,7 +30,7 @@ type watcher struct {
 	// kinds are the mirrors of workloads of other operators.
 	kinds kinds
 	// daemonKinds are the mirrors of Options.DaemonKinds.
-	daemonKinds map[Kind]*mirror[*daemonFacts]
+	daemonKinds map[Kind]*object.Mirror[*daemonFacts]
 	devices     *devices
 	images      imageBook
 	wake        chan struct{}
@@ -53,8 +54,8 @@ func (c *watcher) watch(ctx context.Context) error {
 		return err
 	}
 	for _, m := range c.mirrors.all() {
-		m.count(&c.changes)
-		go m.run(ctx.Done())
+		m.Count(&c.changes)
+		go m.Run(ctx.Done())
 	}
 	if err := c.waitSynced(ctx); err != nil {
 		return err
@@ -73,7 +74,7 @@ const waitsPause = 5 * time.Second
 // waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for the tick.
 func (c *watcher) waits() {
 	now := time.Now()
-	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.all(), func(s *ownShare) bool { return len(s.facts.share.Parcels) > 0 }) {
+	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.All(), func(s *ownShare) bool { return len(s.Facts.share.Parcels) > 0 }) {
 		return
 	}
 	c.waited.Store(&now)
@@ -101,9 +102,9 @@ func (c *watcher) discover(ctx context.Context) (optionalKinds, error) {
 		return o, err
 	}
 	var missing []string
-	for _, r := range ownResources() {
-		if !slices.Contains(have, r.gvr.Resource) {
-			missing = append(missing, r.gvr.Resource+"."+r.gvr.Group)
+	for _, r := range object.OwnResources() {
+		if !slices.Contains(have, r.GVR.Resource) {
+			missing = append(missing, r.GVR.Resource+"."+r.GVR.Group)
 		}
 	}
 	if len(missing) > 0 {
@@ -113,10 +114,10 @@ func (c *watcher) discover(ctx context.Context) (optionalKinds, error) {
 		version, resource string
 		has               *bool
 	}{
-		{gvrTopologies.GroupVersion().String(), gvrTopologies.Resource, &o.topologies},
-		{gvrScaledObjects.GroupVersion().String(), gvrScaledObjects.Resource, &o.scaledObjects},
-		{gvrCronHPAs.GroupVersion().String(), gvrCronHPAs.Resource, &o.cronHPAs},
-		{gvrVPAs.GroupVersion().String(), gvrVPAs.Resource, &o.vpas},
+		{object.GVRTopologies.GroupVersion().String(), object.GVRTopologies.Resource, &o.topologies},
+		{object.GVRScaledObjects.GroupVersion().String(), object.GVRScaledObjects.Resource, &o.scaledObjects},
+		{object.GVRCronHPAs.GroupVersion().String(), object.GVRCronHPAs.Resource, &o.cronHPAs},
+		{object.GVRVPAs.GroupVersion().String(), object.GVRVPAs.Resource, &o.vpas},
 	} {
 		have, err := c.serves(k.version)
 		if err != nil {
@@ -154,8 +155,8 @@ func (c *watcher) waitSynced(ctx context.Context) error {
 func (c *watcher) unsynced() []string {
 	var out []string
 	for _, m := range c.mirrors.all() {
-		if !m.synced() {
-			out = append(out, m.name())
+		if !m.Synced() {
+			out = append(out, m.Name())
 		}
 	}
 	return out

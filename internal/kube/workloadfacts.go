@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/scheduler/rules"
 )
 
@@ -25,7 +26,7 @@ const annotationRevision = "deployment.kubernetes.io/revision"
 
 // workloadFacts is a Deployment or StatefulSet.
 type workloadFacts struct {
-	header
+	object.Header
 	replicas int32
 	request  fleet.Resources
 	devices  deviceAsks
@@ -44,7 +45,7 @@ type workloadFacts struct {
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
-	f := &workloadFacts{header: headerOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
+	f := &workloadFacts{Header: object.HeaderOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(d.ManagedFields), leader: stampOn(d)}
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -55,7 +56,7 @@ func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
-	f := &workloadFacts{header: headerOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
+	f := &workloadFacts{Header: object.HeaderOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: stampOn(s)}
 	inTurn := s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	f.lacks = s.Status.Replicas < f.replicas && !(inTurn && s.Status.ReadyReplicas < s.Status.Replicas)
@@ -132,13 +133,13 @@ func ownsField(raw json.RawMessage, path []string, name string) bool {
 
 // replicaSetFacts is one revision of a Deployment.
 type replicaSetFacts struct {
-	header
+	object.Header
 	deployment types.UID
 	revision   int64
 }
 
 func newReplicaSetFacts(r *appsv1.ReplicaSet) *replicaSetFacts {
-	f := &replicaSetFacts{header: headerOf(r)}
+	f := &replicaSetFacts{Header: object.HeaderOf(r)}
 	if owner := metav1.GetControllerOf(r); owner != nil {
 		f.deployment = owner.UID
 	}
@@ -153,7 +154,7 @@ type targetKey struct{ namespace, kind, name string }
 
 // scalerFacts is a HorizontalPodAutoscaler, a CronHorizontalPodAutoscaler, a VerticalPodAutoscaler or a KEDA ScaledObject.
 type scalerFacts struct {
-	header
+	object.Header
 	target   targetKey
 	min, max int32
 	// adopted is the minReplicas that its owner wants of an HPA whose floor we raised.
@@ -169,7 +170,7 @@ type scalerFacts struct {
 }
 
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
-	f := &scalerFacts{header: headerOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: stampOn(h),
+	f := &scalerFacts{Header: object.HeaderOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: stampOn(h),
 		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
 		f.writers = fieldWriters(h.ManagedFields, []string{"spec", "minReplicas"}, "")
@@ -205,5 +206,5 @@ func newVPAFacts(u *unstructured.Unstructured) *scalerFacts { return newRefFacts
 func newRefFacts(u *unstructured.Unstructured, field string) *scalerFacts {
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", field, "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", field, "name")
-	return &scalerFacts{header: headerOf(u), target: targetKey{u.GetNamespace(), kind, name}}
+	return &scalerFacts{Header: object.HeaderOf(u), target: targetKey{u.GetNamespace(), kind, name}}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -313,11 +314,11 @@ func TestKindsComeAndGo(t *testing.T) {
 	if got := len(w.kinds.watched); got != 0 {
 		t.Fatalf("%d kinds are watched that nobody named", got)
 	}
-	raw, err := encode(gvrJobs, jobOn(u, "workers", 0, 8))
+	raw, err := object.Encode(object.GVRJobs, jobOn(u, "workers", 0, 8))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.dyn.Tracker().Create(gvrJobs, raw, "train"); err != nil {
+	if err := w.dyn.Tracker().Create(object.GVRJobs, raw, "train"); err != nil {
 		t.Fatal(err)
 	}
 	blocked := func() string {
@@ -349,7 +350,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	}
 	hidden.Store(false)
 	w.refreshKinds(t.Context())
-	if err := w.dyn.Tracker().Delete(gvrJobs, "train", "bert"); err != nil {
+	if err := w.dyn.Tracker().Delete(object.GVRJobs, "train", "bert"); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return w.snapshot(t).Job("train/bert") == nil })

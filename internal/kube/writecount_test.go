@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/object"
 )
 
 func TestWritesAreCountedByResourceAndVerb(t *testing.T) {
@@ -60,7 +61,7 @@ func TestTheClientsOfAClusterCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := testutil.ToFloat64(apiWrites.WithLabelValues("nodes", "patch"))
-	_, _ = c.core.CoreV1().Nodes().Patch(context.Background(), "n1", "application/merge-patch+json", []byte("{}"), patchOptions())
+	_, _ = c.core.CoreV1().Nodes().Patch(context.Background(), "n1", "application/merge-patch+json", []byte("{}"), object.PatchOptions())
 	if got := testutil.ToFloat64(apiWrites.WithLabelValues("nodes", "patch")) - before; got != 1 {
 		t.Errorf("%v patches are counted", got)
 	}
