@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -97,7 +98,7 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 	if p.Size != j.From {
 		return written{}, object.Stale("%s changed", t.facts.What)
 	}
-	if leader := a.leads.fencing(stampOn(u)); leader > a.plan.LeaderEpoch {
+	if leader := a.leads.Fencing(leadership.StampOn(u)); leader > a.plan.LeaderEpoch {
 		return written{}, object.Stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader, Ours: a.plan.LeaderEpoch})
 	}
 	body, err := adapter.Resize(u, p, j.To, j.Victims, map[string]string{v1alpha1.AnnotationLeaderEpoch: a.stampFor(u.GetUID())})

@@ -56,7 +56,7 @@ func (a *applier) readNode(ctx context.Context, name string) (protocol.Fact, err
 
 // nodeFact is what preconditions ask of a node.
 func (a *applier) nodeFact(f *nodeFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: a.leads.fencing(f.leader)}
+	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: a.leads.Fencing(f.leader)}
 }
 
 func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -15,7 +16,7 @@ import (
 // number that leaders can have reached, is that of a newer leader.
 func TestMarksOfANewerLeaderStand(t *testing.T) {
 	ours := protocol.Precondition{LeaderEpoch: 7}
-	a := &applier{leads: leadership{7, kubetest.Lease}}
+	a := &applier{leads: leadership.Held{Epoch: 7, Lease: kubetest.Lease}}
 	for text, stands := range map[string]bool{"": false, "6/lease-uid/n": false, "7/lease-uid/n": false, "8/lease-uid/n": true, "x": false, "8": false, "8/lease-uid": false,
 		"8/lease-uid/": false, "8/another/n": false, "8//n": false, "8/lease-uid/copied": false, "x/lease-uid/n": false, "-1/lease-uid/n": false, "0/lease-uid/n": false,
 		"1000007/lease-uid/n": true, "1000008/lease-uid/n": false, "4611686018427387904/lease-uid/n": false, "9223372036854775807/lease-uid/n": false,

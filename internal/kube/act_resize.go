@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -40,7 +41,7 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 	default:
 		return written{}, fmt.Errorf("the requests of kind %s cannot be changed", r.Kind)
 	}
-	if leader := a.leads.fencing(stampOn(meta)); leader > w.If.LeaderEpoch {
+	if leader := a.leads.Fencing(leadership.StampOn(meta)); leader > w.If.LeaderEpoch {
 		return written{}, object.Stale("%s: %w", r.Target, &protocol.NewerLeaderError{Theirs: leader, Ours: w.If.LeaderEpoch})
 	}
 	if now := podRequests(template); !sameSize(now, c.From) {

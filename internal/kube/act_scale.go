@@ -56,7 +56,7 @@ func (c *actuator) scalerOf(s *planner.Scale) (scaler, error) {
 // targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp changes the version, so that
 // no write of an older leader passes without a look at the leader epoch.
 func (a *applier) targetFact(w *workloadFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion, Size: fleet.KnownAt(w.replicas, a.plan.At), LeaderEpoch: a.leads.fencing(w.leader)}
+	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion, Size: fleet.KnownAt(w.replicas, a.plan.At), LeaderEpoch: a.leads.Fencing(w.leader)}
 }
 
 // setSize owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields. The
@@ -130,7 +130,7 @@ func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.S
 	if !ok {
 		return written{}, object.Stale("the HorizontalPodAutoscaler is gone")
 	}
-	now := protocol.Fact{Exists: true, Size: fleet.KnownAt(h.min, a.plan.At), LeaderEpoch: a.leads.fencing(h.leader)}
+	now := protocol.Fact{Exists: true, Size: fleet.KnownAt(h.min, a.plan.At), LeaderEpoch: a.leads.Fencing(h.leader)}
 	if err := w.If.Holds(&now); err != nil {
 		return written{}, object.Stale("HorizontalPodAutoscaler %s: %w", s.Target, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -73,7 +74,7 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 // actuator carries plans out.
 type actuator struct {
 	*watcher
-	*term
+	*leadership.Term
 	*hostLists
 	fresh func() (*fleet.Snapshot, error)
 	// evict asks the Eviction API once.
@@ -85,8 +86,8 @@ type actuator struct {
 }
 
 // newActuator makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
-func newActuator(w *watcher, t *term, l *hostLists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
-	return &actuator{watcher: w, term: t, hostLists: l, fresh: fresh, evict: evict}
+func newActuator(w *watcher, t *leadership.Term, l *hostLists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
+	return &actuator{watcher: w, Term: t, hostLists: l, fresh: fresh, evict: evict}
 }
 
 // newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
@@ -101,7 +102,7 @@ type applier struct {
 	c    *actuator
 	plan *planner.Plan
 	// leads is what the process leads by. A plan of another leadership is held whole.
-	leads leadership
+	leads leadership.Held
 
 	object.Sights
 	mu      sync.Mutex // guards what follows
@@ -116,7 +117,7 @@ type applier struct {
 }
 
 func newApplier(c *actuator, p *planner.Plan, fresh *fleet.Snapshot) *applier {
-	return &applier{c: c, plan: p, leads: c.leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
+	return &applier{c: c, plan: p, leads: c.Leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
 		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}, newer: map[protocol.Object]string{}}
 }
 
@@ -342,5 +343,5 @@ func (a *applier) epochNote(object types.UID) map[string]any {
 
 // stampFor is the stamp of the leader whose plan this is.
 func (a *applier) stampFor(object types.UID) string {
-	return stampText(a.plan.LeaderEpoch, a.leads.lease, object)
+	return leadership.StampText(a.plan.LeaderEpoch, a.leads.Lease, object)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -259,7 +260,7 @@ func TestApplyHoldsBackAWholePlan(t *testing.T) {
 	}
 	w2 := newWorld(t, kubetest.Shop()...)
 	rec2 := w2.recordWrites()
-	w2.lead(leadership{8, kubetest.Lease}) // the plan of epoch 7 is of the leader before
+	w2.lead(leadership.Held{Epoch: 8, Lease: kubetest.Lease}) // the plan of epoch 7 is of the leader before
 	rs = w2.do(t, planner.Plan{Lowers: []planner.Scale{lowerCart()}})
 	if rs[0].Outcome != loop.Stale || !strings.Contains(rs[0].Message, "leader epoch 7") {
 		t.Errorf("result = %+v", rs[0])
@@ -907,7 +908,7 @@ func TestFillerPod(t *testing.T) {
 
 func TestMarkPatch(t *testing.T) {
 	taint := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute} }
-	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}, leads: leadership{7, kubetest.Lease}}
+	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}, leads: leadership.Held{Epoch: 7, Lease: kubetest.Lease}}
 	for _, c := range []struct {
 		name string
 		node func(*corev1.Node)

@@ -17,6 +17,7 @@ import (
 	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/validate"
 )
@@ -125,7 +126,7 @@ type Cluster struct {
 	*actuator
 	*reports
 	*elector
-	*term
+	*leadership.Term
 	*recorder
 	*hostLists
 	*groups
@@ -185,8 +186,8 @@ const (
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
-	w, t, r := newWatcher(core, dyn, o, f.watched), &term{}, newRecorder(o.Log)
-	c := &Cluster{watcher: w, term: t, recorder: r, observer: newObserver(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
+	w, t, r := newWatcher(core, dyn, o, f.watched), &leadership.Term{}, newRecorder(o.Log)
+	c := &Cluster{watcher: w, Term: t, recorder: r, observer: newObserver(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
 	c.actuator = newActuator(w, t, c.hostLists, c.observer.fresh, evict)
 	c.reports = newReports(w, c.observer, r, c.hostLists, c.groups, c.actuator.newerMet)
 	c.elector = newElector(w, t, r, side, f, c.observer.observe)

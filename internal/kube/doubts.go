@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -138,7 +139,7 @@ const overwritten = "no leader of this installation reached it, and the next wri
 // doubtLeader names the epoch of a leader that none can have reached.
 func (c *reports) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
 	key := "doubt " + ref.Kind + " " + ref.Namespace + "/" + ref.Name
-	if believable(epoch, leader) {
+	if leadership.Believable(epoch, leader) {
 		c.news(key, "")
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 )
 
 // Before a plan is carried out facts are read once more. Where no watch brought anything since the snapshot they are those of the snapshot, under the
@@ -18,7 +19,7 @@ func TestFreshFacts(t *testing.T) {
 	w.settled(t)
 	s := w.snapshot(t)
 	w.clock.Time = kubetest.Now.Add(time.Second)
-	w.lead(leadership{9, kubetest.Lease})
+	w.lead(leadership.Held{Epoch: 9, Lease: kubetest.Lease})
 	same, err := w.observer.fresh()
 	if err != nil {
 		t.Fatal(err)

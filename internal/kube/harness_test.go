@@ -23,6 +23,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -109,12 +110,12 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.lead(leadership{7, kubetest.Lease})
+	w.lead(leadership.Held{Epoch: 7, Lease: kubetest.Lease})
 	return w
 }
 
 // lead makes the cluster the leader.
-func (w *world) lead(l leadership) { w.term.lead(l, w.clock.Now()) }
+func (w *world) lead(l leadership.Held) { w.Term.Take(l, w.clock.Now()) }
 
 // serve does what the API server does and the fake does not: every new object gets a UID, and every write a new resourceVersion.
 func (w *world) serve(a clienttesting.Action) (bool, runtime.Object, error) {

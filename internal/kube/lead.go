@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -34,7 +35,7 @@ func defaultLeaseTimes() leaseTimes {
 // elector stands for election, and takes over from the leader before.
 type elector struct {
 	*watcher
-	*term
+	*leadership.Term
 	*recorder
 	observe func() (*fleet.Snapshot, error)
 	// side has a rate limit of its own: what renews the lease must not wait behind a burst of writes.
@@ -44,8 +45,8 @@ type elector struct {
 	fence *fence
 }
 
-func newElector(w *watcher, t *term, r *recorder, side kubernetes.Interface, f *fence, observe func() (*fleet.Snapshot, error)) *elector {
-	return &elector{watcher: w, term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
+func newElector(w *watcher, t *leadership.Term, r *recorder, side kubernetes.Interface, f *fence, observe func() (*fleet.Snapshot, error)) *elector {
+	return &elector{watcher: w, Term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
 }
 
 // ErrLeaseLost ends a leadership that another process may have taken over by now. The process must end: what it still holds in memory was
@@ -146,13 +147,13 @@ func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 	if err != nil {
 		return fmt.Errorf("kube: find the leader's epoch: %w", err)
 	}
-	c.lead(l, c.o.Clock.Now())
-	defer c.lead(leadership{}, time.Time{})
-	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", l.epoch)
+	c.Take(l, c.o.Clock.Now())
+	defer c.Take(leadership.Held{}, time.Time{})
+	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", l.Epoch)
 	if err := c.takeOver(ctx, m, l); err != nil {
 		return fmt.Errorf("kube: stamp what moves with the leader's epoch: %w", err)
 	}
-	return f(ctx, l.epoch)
+	return f(ctx, l.Epoch)
 }
 
 // nextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
@@ -163,10 +164,10 @@ func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 // would be everybody's. An implausible number is named and overwritten by the next write.
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
-func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership, error) {
+func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
 	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	if err != nil {
-		return leadership{}, fmt.Errorf("read the lease: %w", err)
+		return leadership.Held{}, fmt.Errorf("read the lease: %w", err)
 	}
 	count := countOf(lease)
 	greatest := count
@@ -175,12 +176,12 @@ func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersio
 		for {
 			list, err := c.page(ctx, gvr, o)
 			if err != nil {
-				return leadership{}, fmt.Errorf("list %s: %w", gvr.Resource, err)
+				return leadership.Held{}, fmt.Errorf("list %s: %w", gvr.Resource, err)
 			}
 			for i := range list.Items {
 				u := &list.Items[i]
 				epoch := epochOn(u)
-				doubted := !believable(epoch, count)
+				doubted := !leadership.Believable(epoch, count)
 				if !doubted {
 					greatest = max(greatest, epoch)
 				} else {
@@ -193,8 +194,8 @@ func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersio
 			}
 		}
 	}
-	next := leadership{greatest + 1, lease.UID}
-	return next, c.noteEpoch(ctx, next.epoch)
+	next := leadership.Held{Epoch: greatest + 1, Lease: lease.UID}
+	return next, c.noteEpoch(ctx, next.Epoch)
 }
 
 // fencedResources are those of our kinds that the API server guards by leaderEpoch, loans before shares.

@@ -82,13 +82,13 @@ func TestNextEpoch(t *testing.T) {
 	} {
 		w := newWorld(t, c.objects...)
 		got, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
-		if err != nil || got.epoch != c.want {
-			t.Errorf("%s: epoch %d, %v; want %d", c.name, got.epoch, err, c.want)
+		if err != nil || got.Epoch != c.want {
+			t.Errorf("%s: epoch %d, %v; want %d", c.name, got.Epoch, err, c.want)
 		}
 		// Whatever becomes of the objects, the next leader counts on.
 		again, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
-		if err != nil || again.epoch <= c.want {
-			t.Errorf("%s: epoch %d follows %d, %v", c.name, again.epoch, got.epoch, err)
+		if err != nil || again.Epoch <= c.want {
+			t.Errorf("%s: epoch %d follows %d, %v", c.name, again.Epoch, got.Epoch, err)
 		}
 	}
 }

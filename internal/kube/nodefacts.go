@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/scheduler/rules"
 )
@@ -42,7 +43,7 @@ type nodeFacts struct {
 	// dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next change of the marks.
 	dated []string
 	// leader is the stamp of the leader that wrote our marks last.
-	leader leaderStamp
+	leader leadership.Stamp
 	// kubelet says that the kubelet reports, whether the node is cordoned or not: then pods that the API server does not have do not run.
 	kubelet bool
 	// offers says that the machine's agent offers what online leaves idle.
@@ -84,7 +85,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 			f.dated = append(f.dated, key)
 		}
 	}
-	f.leader = stampOn(n)
+	f.leader = leadership.StampOn(n)
 	if kept, ok := n.Annotations[annotationKept]; ok {
 		f.kept = fleet.KnownAt(kept, timeOf(&n.CreationTimestamp))
 	}

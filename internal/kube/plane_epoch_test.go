@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -86,7 +87,7 @@ func (p *plane) stampTarget(t *testing.T, id, text string) {
 	}
 	until(t, "the watch to see the annotation", func() bool {
 		w, ok := p.deployments.Get("default", id)
-		return ok && w.leader == stampOn(d)
+		return ok && w.leader == leadership.StampOn(d)
 	})
 }
 
@@ -130,7 +131,7 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	for range 3 { // each leader, and the next one
 		lead := newPlane(t)
 		stop := lead.leadUntil(t)
-		epoch := lead.leads().epoch
+		epoch := lead.Leads().Epoch
 		if epoch > v1alpha1.EpochSpan {
 			t.Fatalf("the leader took epoch %d", epoch)
 		}
@@ -166,15 +167,15 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	if r := p.scale(t, svc); r.Outcome != loop.Done {
 		t.Fatalf("%+v", r)
 	}
-	lease, uid := p.leads().lease, types.UID(p.snapshot(t).Service(svc).TargetUID)
+	lease, uid := p.Leads().Lease, types.UID(p.snapshot(t).Service(svc).TargetUID)
 	for name, text := range map[string]string{
-		"a backup of a week ago":       stampText(max(p.leads().epoch-5, 0), lease, uid),
-		"another installation":         stampText(p.leads().epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
-		"a copied manifest":            stampText(p.leads().epoch+19, lease, "0b0b0b0b-0000-0000-0000-000000000000"),
-		"an older version":             fmt.Sprint(p.leads().epoch + 19),
-		"2^63-1":                       stampText(1<<63-1, lease, uid),
-		"2^62":                         stampText(1<<62, lease, uid),
-		"-1":                           stampText(-1, lease, uid),
+		"a backup of a week ago":       leadership.StampText(max(p.Leads().Epoch-5, 0), lease, uid),
+		"another installation":         leadership.StampText(p.Leads().Epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
+		"a copied manifest":            leadership.StampText(p.Leads().Epoch+19, lease, "0b0b0b0b-0000-0000-0000-000000000000"),
+		"an older version":             fmt.Sprint(p.Leads().Epoch + 19),
+		"2^63-1":                       leadership.StampText(1<<63-1, lease, uid),
+		"2^62":                         leadership.StampText(1<<62, lease, uid),
+		"-1":                           leadership.StampText(-1, lease, uid),
 		"nothing of which it can read": "x/y/z/" + strings.Repeat("9", 1000),
 	} {
 		p.stampTarget(t, id, text)
@@ -191,7 +192,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: id, Annotations: made.Annotations}, Spec: made.Spec}
-	again.Annotations[v1alpha1.AnnotationLeaderEpoch] = stampText(p.leads().epoch+19, lease, uid)
+	again.Annotations[v1alpha1.AnnotationLeaderEpoch] = leadership.StampText(p.Leads().Epoch+19, lease, uid)
 	if made, err = p.core.AppsV1().Deployments("default").Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		}
 		return meta.FindStatusCondition(o.API.Status.Conditions, catalog.ConditionAbleToScale)
 	}
-	p.stampTarget(t, id, stampText(p.leads().epoch+1, lease, made.UID))
+	p.stampTarget(t, id, leadership.StampText(p.Leads().Epoch+1, lease, made.UID))
 	if r := p.scale(t, svc); r.Outcome != loop.Stale || !strings.Contains(r.Message, catalog.NewerLeader.Reason()) {
 		t.Errorf("a larger epoch by hand: %+v", r)
 	}
@@ -235,18 +236,18 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	if err := p.core.CoordinationV1().Leases(kubetest.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.stampTarget(t, id, stampText(900_000, lease, made.UID))
+	p.stampTarget(t, id, leadership.StampText(900_000, lease, made.UID))
 	renewed := newPlane(t)
 	stop = renewed.leadUntil(t)
 	defer stop()
-	if renewed.leads().lease == lease || renewed.leads().epoch > 800_000 {
-		t.Fatalf("Lease %s, epoch %d: no new installation", renewed.leads().lease, renewed.leads().epoch)
+	if renewed.Leads().Lease == lease || renewed.Leads().Epoch > 800_000 {
+		t.Fatalf("Lease %s, epoch %d: no new installation", renewed.Leads().Lease, renewed.Leads().Epoch)
 	}
 	if r := renewed.scale(t, svc); r.Outcome != loop.Done {
 		t.Errorf("after a new installation: %+v", r)
 	}
 	// Its stamp holds for its own Lease.
-	if w, ok := renewed.deployments.Get("default", id); !ok || w.leader != (leaderStamp{renewed.leads().epoch, renewed.leads().lease}) {
+	if w, ok := renewed.deployments.Get("default", id); !ok || w.leader != (leadership.Stamp{Epoch: renewed.Leads().Epoch, Lease: renewed.Leads().Lease}) {
 		t.Errorf("the target carries %+v", w.leader)
 	}
 }

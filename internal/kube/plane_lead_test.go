@@ -129,15 +129,15 @@ func TestPlaneWokenLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	lead(t, p) // after the lease ran out
-	if p.leads().epoch <= first {
-		t.Fatalf("epoch %d follows %d", p.leads().epoch, first)
+	if p.Leads().Epoch <= first {
+		t.Fatalf("epoch %d follows %d", p.Leads().Epoch, first)
 	}
-	if got := epochIn(annotations()); got != fmt.Sprint(p.leads().epoch) {
-		t.Errorf("the target carries epoch %s when the work of epoch %d begins", got, p.leads().epoch)
+	if got := epochIn(annotations()); got != fmt.Sprint(p.Leads().Epoch) {
+		t.Errorf("the target carries epoch %s when the work of epoch %d begins", got, p.Leads().Epoch)
 	}
 	for name, of := range map[string]schema.GroupVersionResource{begun.Name: object.GVRLoans, moves.Name: object.GVRLoans, "n-" + id: object.GVRShares, "web-" + id: object.GVRPools} {
-		if got := epochOf(of, name); got != p.leads().epoch {
-			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", object.KindOf(of), name, got, p.leads().epoch)
+		if got := epochOf(of, name); got != p.Leads().Epoch {
+			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", object.KindOf(of), name, got, p.Leads().Epoch)
 		}
 	}
 	if got := epochOf(object.GVRLoans, rests.Name); got != 0 {

@@ -496,7 +496,7 @@ func TestPlaneReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.leads().epoch {
+		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.Leads().Epoch {
 			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
 		}
 		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == object.GVRServices && (len(list) != 3 || err != nil) {
@@ -535,7 +535,7 @@ func TestPlaneOldPlanIsStale(t *testing.T) {
 	lead(t, p)
 	svc := p.app(t, "old-"+rand.String(5), 1, "Scale")
 	s := p.snapshot(t).Service(svc)
-	plan := planner.Plan{LeaderEpoch: p.leads().epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
+	plan := planner.Plan{LeaderEpoch: p.Leads().Epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
 	r, err := p.Apply(t.Context(), &plan)
 	if err != nil || r.Count(loop.Stale) != 1 {
 		t.Errorf("%+v, %v", r, err)

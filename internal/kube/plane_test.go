@@ -208,7 +208,7 @@ func (p *plane) must(t *testing.T, plan planner.Plan) {
 
 func (p *plane) apply(t *testing.T, plan planner.Plan) *loop.Receipt {
 	t.Helper()
-	plan.At, plan.LeaderEpoch = time.Now(), p.leads().epoch
+	plan.At, plan.LeaderEpoch = time.Now(), p.Leads().Epoch
 	r, err := p.Apply(t.Context(), &plan)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestPlaneLoan(t *testing.T) {
 	})
 	s := p.snapshot(t)
 	l := s.Loan(begun.ID)
-	if l == nil || l.Phase != fleet.Emptying || l.LeaderEpoch != p.leads().epoch {
+	if l == nil || l.Phase != fleet.Emptying || l.LeaderEpoch != p.Leads().Epoch {
 		t.Fatalf("what was just written must be in the next snapshot: %+v", l)
 	}
 	if m := s.Node(machine.ID).Marks; m != (fleet.NodeMarks{HolderTaint: true, KeepNode: true}) {

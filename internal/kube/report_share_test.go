@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -98,7 +99,7 @@ func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
 func TestANewLeaderCountsTheMarginAgain(t *testing.T) {
 	r := emptying(t)
 	r.judged(t, 0)
-	r.lead(leadership{8, kubetest.Lease})
+	r.lead(leadership.Held{Epoch: 8, Lease: kubetest.Lease})
 	if got := r.judged(t, 30*time.Second); got != "Margin" {
 		t.Errorf("%q: the margin is the old leader's", got)
 	}

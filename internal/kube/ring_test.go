@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -280,7 +281,7 @@ func TestHostListIsChargedOnce(t *testing.T) {
 func TestHeldPlanKeepsTheList(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
-	w.lead(leadership{8, kubetest.Lease}) // another controller leads by now
+	w.lead(leadership.Held{Epoch: 8, Lease: kubetest.Lease}) // another controller leads by now
 	plan := shrinking()
 	if rs := w.do(t, plan); rs[0].Outcome != loop.Stale {
 		t.Errorf("%+v", rs)

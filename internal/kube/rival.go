@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/springtide/springtide/api/catalog"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -90,14 +91,14 @@ func (c *elector) rival(ctx context.Context) (string, error) {
 
 // checkRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The next leader waits for it.
 func (c *elector) checkRivals() {
-	ours := c.leads().epoch
+	ours := c.Leads().Epoch
 	if ours == 0 {
 		return
 	}
 	for _, p := range c.pools.All() {
 		// A lower epoch is that of an installation before this one.
 		other, theirs := p.API.Status.LeaderNamespace, p.API.Status.LeaderEpoch
-		if other != "" && other != c.o.Namespace && theirs >= ours && believable(theirs, ours) {
+		if other != "" && other != c.o.Namespace && theirs >= ours && leadership.Believable(theirs, ours) {
 			c.fence.close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
 			return
 		}

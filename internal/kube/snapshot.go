@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/validate"
 	"github.com/springtide/springtide/scheduler/rules"
@@ -44,7 +45,7 @@ func (c *observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 // observer makes snapshots of what is watched.
 type observer struct {
 	*watcher
-	*term
+	*leadership.Term
 	// before is called before each snapshot.
 	before func()
 
@@ -57,8 +58,8 @@ type observer struct {
 	seenAt int64
 }
 
-func newObserver(w *watcher, t *term) *observer {
-	return &observer{watcher: w, term: t, before: func() {}}
+func newObserver(w *watcher, t *leadership.Term) *observer {
+	return &observer{watcher: w, Term: t, before: func() {}}
 }
 
 // notBelievedTimes are the times that the last snapshot did not believe.
@@ -70,7 +71,7 @@ func (c *observer) notBelievedTimes() []dated {
 
 // fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
 func (c *observer) fresh() (*fleet.Snapshot, error) {
-	leads, since, _ := c.term.now()
+	leads, since, _ := c.Term.Present()
 	c.mu.Lock()
 	seen, seenAt := c.seen, c.seenAt
 	c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *observer) fresh() (*fleet.Snapshot, error) {
 		return c.observe()
 	}
 	s := *seen
-	s.At, s.LeaderEpoch, s.WatchedSince = c.o.Clock.Now().UTC(), leads.epoch, since
+	s.At, s.LeaderEpoch, s.WatchedSince = c.o.Clock.Now().UTC(), leads.Epoch, since
 	return &s, nil
 }
 
@@ -143,7 +144,7 @@ type assembly struct {
 	s    *fleet.Snapshot
 	wall time.Time
 	// leads is what this process leads by.
-	leads leadership
+	leads leadership.Held
 	// doubts are times that are not believed.
 	doubts []dated
 	// stamped are the targets that carried its stamp.
@@ -206,8 +207,8 @@ func newAssembly(c *observer) *assembly {
 		services: map[owned]int{}, jobs: map[owned]*roleRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}
-	a.leads, a.s.WatchedSince, a.stamped = c.term.now()
-	a.s.LeaderEpoch = a.leads.epoch
+	a.leads, a.s.WatchedSince, a.stamped = c.Term.Present()
+	a.s.LeaderEpoch = a.leads.Epoch
 	if ns, ok := c.namespaces.Get("", c.o.Namespace); ok {
 		a.s.Frozen = ns.freeze
 	}

@@ -209,18 +209,18 @@ func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*s
 	if s.Actuation == fleet.ByHPAFloor {
 		kind, h, leader = kindHPA, &hpas[0].Header, hpas[0].leader
 	}
-	if a.leads.epoch == 0 {
+	if a.leads.Epoch == 0 {
 		return fleet.Problem{}
 	}
-	if leader.lease != "" && leader.lease != a.leads.lease && a.stamped[h.UID] {
+	if leader.Lease != "" && leader.Lease != a.leads.Lease && a.stamped[h.UID] {
 		return catalog.AnotherInstallation.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name,
 			strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 	}
-	theirs := a.leads.fencing(leader)
-	if theirs <= a.leads.epoch {
+	theirs := a.leads.Fencing(leader)
+	if theirs <= a.leads.Epoch {
 		return fleet.Problem{}
 	}
-	return catalog.NewerLeader.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.epoch,
+	return catalog.NewerLeader.Of(v1alpha1.AnnotationLeaderEpoch, kind, h.Namespace, h.Name, theirs, a.leads.Epoch,
 		strings.ToLower(kind), h.Namespace, h.Name, v1alpha1.AnnotationLeaderEpoch)
 }
 

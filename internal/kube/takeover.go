@@ -15,6 +15,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -62,8 +63,8 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 // takeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
 // pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses what the leader before writes to them:
 // by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
-func (c *elector) takeOver(ctx context.Context, m *moving, l leadership) error {
-	begun, epoch := time.Now(), l.epoch
+func (c *elector) takeOver(ctx context.Context, m *moving, l leadership.Held) error {
+	begun, epoch := time.Now(), l.Epoch
 	var seen object.Sights
 	// Facts that cannot be read are for the cycle to report: a controller that ended for them would say nothing.
 	targets, unread := c.targetStamps(l, &seen)
@@ -129,7 +130,7 @@ func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *o
 	client := c.dyn.Resource(s.gvr)
 	u := s.u
 	for again := 0; ; again++ {
-		if on := epochOn(u); on >= epoch && believable(on, epoch) {
+		if on := epochOn(u); on >= epoch && leadership.Believable(on, epoch) {
 			return nil
 		}
 		var got *unstructured.Unstructured
@@ -178,19 +179,19 @@ func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstr
 
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
 // carries no mark of ours, and raising its floor takes nothing away.
-func (c *elector) targetStamps(l leadership, seen *object.Sights) ([]func(context.Context) error, error) {
+func (c *elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(context.Context) error, error) {
 	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}
 	var out []func(context.Context) error
-	add := func(what string, h *object.Header, leader leaderStamp, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) object.Sight) {
-		if l.fencing(leader) >= l.epoch {
+	add := func(what string, h *object.Header, leader leadership.Stamp, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) object.Sight) {
+		if l.Fencing(leader) >= l.Epoch {
 			return
 		}
 		// The UID in a patch is a precondition; no version: the stamp holds whatever else changes.
 		body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
-			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: stampText(l.epoch, l.lease, h.UID)}}})
+			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: leadership.StampText(l.Epoch, l.Lease, h.UID)}}})
 		out = append(out, func(ctx context.Context) error {
 			got, err := patch(ctx, body)
 			if apierrors.IsNotFound(err) {
@@ -200,7 +201,7 @@ func (c *elector) targetStamps(l leadership, seen *object.Sights) ([]func(contex
 				return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
 			}
 			seen.See(sees(got.GetResourceVersion()))
-			c.term.stamp(h.UID)
+			c.Term.NoteStamp(h.UID)
 			return nil
 		})
 	}

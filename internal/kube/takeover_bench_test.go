@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 )
 
 // BenchmarkTakeOver is how long a new leader of 20,000 machines and 2,000 services stamps before its first plan, every eighth machine in motion, with
@@ -70,7 +71,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		epoch = max(epoch+1, next.epoch)
+		epoch = max(epoch+1, next.Epoch)
 		// New clients, with their bursts unused, as a new leader's are.
 		cfg := &rest.Config{Host: server.URL, QPS: w.o.QPS, Burst: w.o.Burst}
 		w.fence.wrap(cfg)
@@ -82,7 +83,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		if c.core, err = kubernetes.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		err = c.takeOver(b.Context(), m, leadership{epoch, kubetest.Lease})
+		err = c.takeOver(b.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease})
 		c.dyn, c.core = listed, core
 		if err != nil {
 			b.Fatal(err)

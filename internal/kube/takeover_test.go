@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -31,7 +32,7 @@ func stamped(o metav1.Object, epoch int64) {
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[v1alpha1.AnnotationLeaderEpoch] = stampText(epoch, kubetest.Lease, o.GetUID())
+	notes[v1alpha1.AnnotationLeaderEpoch] = leadership.StampText(epoch, kubetest.Lease, o.GetUID())
 	o.SetAnnotations(notes)
 }
 
@@ -42,7 +43,7 @@ func (w *world) takeOver(t *testing.T, epoch int64) {
 	if _, err := w.nextEpoch(t.Context(), m.see); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cluster.takeOver(t.Context(), m, leadership{epoch, kubetest.Lease}); err != nil {
+	if err := w.Cluster.takeOver(t.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +83,7 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 		d, _ := w.deployments.Get("shop", "cart")
 		s, _ := w.statefulSets.Get("shop", "set")
 		h, _ := w.hpas.Get("shop", "floored")
-		if want := (leaderStamp{8, kubetest.Lease}); d.leader == want && s.leader == want && h.leader == want {
+		if want := (leadership.Stamp{Epoch: 8, Lease: kubetest.Lease}); d.leader == want && s.leader == want && h.leader == want {
 			break
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -115,7 +116,7 @@ func TestStampsOverwriteNothing(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if err := w.Cluster.takeOver(t.Context(), m, leadership{9, kubetest.Lease}); err != nil {
+	if err := w.Cluster.takeOver(t.Context(), m, leadership.Held{Epoch: 9, Lease: kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 	if l := w.loanObject(t, "l"); l.Status.LeaderEpoch != 9 || l.Status.Phase != "Draining" {
@@ -187,7 +188,7 @@ func TestStampsThatBlock(t *testing.T) {
 			t.Errorf("%q: a service that only looks on is blocked: %s", text, got)
 		}
 		// Written since this leader stamped it: another installation is at work.
-		w.term.stamp(d.UID)
+		w.Term.NoteStamp(d.UID)
 		if strings.HasPrefix(text, "19/another/") {
 			reason = "AnotherInstallation"
 		}

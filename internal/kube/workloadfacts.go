@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/scheduler/rules"
 )
@@ -37,7 +38,7 @@ type workloadFacts struct {
 	// updateRevision is the newest revision of a StatefulSet.
 	updateRevision string
 	// leader is the stamp of the leader that wrote the object last.
-	leader leaderStamp
+	leader leadership.Stamp
 	// refused says why pods of a Deployment cannot be made: a ResourceQuota, a LimitRange, a webhook. A StatefulSet's controller says it in events alone.
 	refused string
 	// lacks says that pods of a StatefulSet are missing and its controller waits for none: it makes them in order, each once the ones before are ready.
@@ -46,7 +47,7 @@ type workloadFacts struct {
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 	f := &workloadFacts{Header: object.HeaderOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
-		writers: replicaWriters(d.ManagedFields), leader: stampOn(d)}
+		writers: replicaWriters(d.ManagedFields), leader: leadership.StampOn(d)}
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			f.refused = c.Message
@@ -57,7 +58,7 @@ func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
 	f := &workloadFacts{Header: object.HeaderOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
-		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: stampOn(s)}
+		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: leadership.StampOn(s)}
 	inTurn := s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	f.lacks = s.Status.Replicas < f.replicas && !(inTurn && s.Status.ReadyReplicas < s.Status.Replicas)
 	return f
@@ -162,7 +163,7 @@ type scalerFacts struct {
 	// writers own its minReplicas by the managed fields.
 	writers []replicaWriter
 	// leader is the stamp of the leader that wrote the HPA last.
-	leader leaderStamp
+	leader leadership.Stamp
 	// parent names the ScaledObject that made the HPA, whose minReplicas KEDA writes.
 	parent string
 	// paused says that an annotation has KEDA leave the target of a ScaledObject alone.
@@ -170,7 +171,7 @@ type scalerFacts struct {
 }
 
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
-	f := &scalerFacts{Header: object.HeaderOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: stampOn(h),
+	f := &scalerFacts{Header: object.HeaderOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: leadership.StampOn(h),
 		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
 		f.writers = fieldWriters(h.ManagedFields, []string{"spec", "minReplicas"}, "")

@@ -27,6 +27,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -127,7 +128,7 @@ func TestForeignWorkloads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := sizeIn(t, now, f.size); got != int64(to) || stampOn(now) != (leaderStamp{7, kubetest.Lease}) {
+				if got := sizeIn(t, now, f.size); got != int64(to) || leadership.StampOn(now) != (leadership.Stamp{Epoch: 7, Lease: kubetest.Lease}) {
 					t.Fatalf("size %d, want %d; annotations %v", got, to, now.GetAnnotations())
 				}
 				waitFor(t, func() bool { return w.snapshot(t).Job("train/bert").Members[0].Desired == to })
