@@ -9,14 +9,15 @@ import (
 	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // TestAcknowledgedBy: every live partition counts, a dead one until its last requests are over, and the margin stays where others may bind.
 func TestAcknowledgedBy(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	share := &ownShare{Facts: shareFacts{generation: 7, acks: map[string]int64{"springtide-scheduler-0": 7, "springtide-scheduler-1": 6},
-		share: fleet.Share{Parcels: []fleet.ShareParcel{{Holder: "web", Next: "batch"}}}}}
+	share := &ownShare{Facts: convert.ShareFacts{Generation: 7, Acks: map[string]int64{"springtide-scheduler-0": 7, "springtide-scheduler-1": 6},
+		Share: fleet.Share{Parcels: []fleet.ShareParcel{{Holder: "web", Next: "batch"}}}}}
 	lease := func(n, holder string, age time.Duration) *leaseFacts {
 		return &leaseFacts{Header: object.HeaderOf(&metav1.ObjectMeta{Name: v1alpha1.SchedulerLeasePrefix + n}), holder: holder, duration: 15 * time.Second, seen: now.Add(-age)}
 	}

@@ -56,11 +56,11 @@ func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	if !ok {
 		return nil, object.Stale("the ElasticJob is gone")
 	}
-	i := slices.IndexFunc(o.Facts.members, func(m v1alpha1.JobMember) bool { return m.Role == j.Role })
+	i := slices.IndexFunc(o.Facts.Members, func(m v1alpha1.JobMember) bool { return m.Role == j.Role })
 	if i < 0 {
 		return nil, object.Stale("the member is gone")
 	}
-	spec := &o.Facts.members[i]
+	spec := &o.Facts.Members[i]
 	w, problem := c.workload(n.Namespace, j.Role, spec)
 	ad, known := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if problem.Any() || !known {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
@@ -79,8 +80,8 @@ func newLoan(l *fleet.Loan) *v1alpha1.Loan {
 	return &v1alpha1.Loan{
 		ObjectMeta: metav1.ObjectMeta{Name: string(l.ID), Labels: map[string]string{v1alpha1.LabelPool: string(l.From)}},
 		Spec: v1alpha1.LoanSpec{
-			NodeName: l.NodeName, NodeUID: string(l.Node), Kind: string(l.Kind), Cells: int32s(l.Cells), From: string(l.From), To: string(l.To),
-			Capacity: apiAmounts(l.Capacity), BeginTime: *stamp(l.Created),
+			NodeName: l.NodeName, NodeUID: string(l.Node), Kind: string(l.Kind), Cells: convert.Int32s(l.Cells), From: string(l.From), To: string(l.To),
+			Capacity: convert.APIAmounts(l.Capacity), BeginTime: *convert.Stamp(l.Created),
 		},
 	}
 }
@@ -160,7 +161,7 @@ func shareParcels(parcels []fleet.ShareParcel) []v1alpha1.ShareParcel {
 	out := make([]v1alpha1.ShareParcel, 0, len(parcels))
 	for i := range parcels {
 		p := &parcels[i]
-		out = append(out, v1alpha1.ShareParcel{Cells: int32s(p.Cells), Holder: string(p.Holder), Next: string(p.Next), LoanName: string(p.Loan),
+		out = append(out, v1alpha1.ShareParcel{Cells: convert.Int32s(p.Cells), Holder: string(p.Holder), Next: string(p.Next), LoanName: string(p.Loan),
 			LoanUID: string(p.LoanUID), Epoch: p.Epoch})
 	}
 	return out
@@ -170,20 +171,20 @@ func shareRest(r fleet.Rest) *v1alpha1.ShareRest {
 	if r.Until.IsZero() {
 		return nil
 	}
-	return &v1alpha1.ShareRest{TurnedBack: int32(r.Turns), Until: *stampUp(r.Until)}
+	return &v1alpha1.ShareRest{TurnedBack: int32(r.Turns), Until: *convert.StampUp(r.Until)}
 }
 
 // loanStatus is the status that says what the loan is, with the history one entry longer when phase or epoch changed.
 func loanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alpha1.LoanStatus {
 	s := was
 	s.Phase, s.Epoch, s.LeaderEpoch = string(l.Phase), l.Epoch, leaderEpoch
-	s.Since, s.Due, s.Deadline = stamp(l.Since), stamp(l.Due), stampUp(l.Deadline)
-	s.KillTime = stampUp(l.KillAt)
+	s.Since, s.Due, s.Deadline = convert.Stamp(l.Since), convert.Stamp(l.Due), convert.StampUp(l.Deadline)
+	s.KillTime = convert.StampUp(l.KillAt)
 	s.Claimant = string(l.Claimant)
 	if l.Phase != fleet.Lent {
 		s.ExpectedUntil = nil
 	}
-	s.FirstNotice, s.LentTime, s.CleanTime = stamp(l.FirstNotice), stamp(l.LentAt), stamp(l.CleanAt)
+	s.FirstNotice, s.LentTime, s.CleanTime = convert.Stamp(l.FirstNotice), convert.Stamp(l.LentAt), convert.Stamp(l.CleanAt)
 	s.VanishedNodeUID = string(l.Vanished)
 	s.Reason = v1alpha1.Clip(l.Reason.Text(), v1alpha1.MaxReasonLength)
 	if was.Phase != s.Phase || was.Epoch != s.Epoch {

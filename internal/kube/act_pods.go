@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -57,7 +58,7 @@ func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, 
 // noticeText is the notice as pods read it. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan name one time.
 func noticeText(n *protocol.SetNotice) string {
 	deadline := n.Deadline
-	if s := stampUp(n.Deadline); s != nil {
+	if s := convert.StampUp(n.Deadline); s != nil {
 		deadline = s.Time
 	}
 	return string(object.MergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
@@ -186,8 +187,8 @@ func fillerResources(room fleet.Resources) corev1.ResourceRequirements {
 	}
 	if room.GPU > 0 {
 		n := *resource.NewQuantity(room.GPU, resource.DecimalSI)
-		r.Requests[gpuResource] = n
-		r.Limits = corev1.ResourceList{gpuResource: n}
+		r.Requests[convert.GPUResource] = n
+		r.Limits = corev1.ResourceList{convert.GPUResource: n}
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -44,7 +45,7 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 	if leader := a.leads.Fencing(leadership.StampOn(meta)); leader > w.If.LeaderEpoch {
 		return written{}, object.Stale("%s: %w", r.Target, &protocol.NewerLeaderError{Theirs: leader, Ours: w.If.LeaderEpoch})
 	}
-	if now := podRequests(template); !sameSize(now, c.From) {
+	if now := convert.PodRequests(template); !sameSize(now, c.From) {
 		return written{}, object.Stale("the template requests %s now, not %s", now, c.From)
 	}
 	containers, err := resized(template, c.From, c.To)
@@ -83,7 +84,7 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 		return written{}, fmt.Errorf("read pod %s: %w", n, err)
 	}
 	// While it shrinks a pod counts for more than it asks for: the plan took it for larger, and it is left alone.
-	if fleet.UID(p.UID) != w.If.UID || !sameSize(podRequests(&p.Spec), c.From) {
+	if fleet.UID(p.UID) != w.If.UID || !sameSize(convert.PodRequests(&p.Spec), c.From) {
 		return written{}, object.Stale("pod %s changed", n)
 	}
 	containers, err := resized(&p.Spec, c.From, c.To)

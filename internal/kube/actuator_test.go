@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
@@ -409,7 +410,7 @@ func TestApplyStepsAndForgets(t *testing.T) {
 	if e := w.share(t, "n1").Spec.Parcels[0]; e.Holder != "web" || e.Next != "" || e.Epoch != 3 {
 		t.Errorf("entry after the return = %+v", e)
 	}
-	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" || timeOf(l.Status.CleanTime) != kubetest.Now.Add(-time.Minute) {
+	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" || convert.TimeOf(l.Status.CleanTime) != kubetest.Now.Add(-time.Minute) {
 		t.Errorf("loan after the return = %+v", l.Status)
 	}
 	// The same step again: the facts moved on.
@@ -901,7 +902,7 @@ func TestFillerPod(t *testing.T) {
 	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 || p.Spec.PriorityClassName != fillerPriorityClass {
 		t.Errorf("a filler preempts nobody and goes at once: %+v", p.Spec)
 	}
-	if q := p.Spec.Containers[0].Resources.Limits[gpuResource]; q.Value() != 2 {
+	if q := p.Spec.Containers[0].Resources.Limits[convert.GPUResource]; q.Value() != 2 {
 		t.Error("an extended resource needs a limit equal to its request")
 	}
 }

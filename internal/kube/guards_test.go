@@ -19,6 +19,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -86,7 +87,7 @@ func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
 		if r.Outcome != want || !strings.Contains(r.Message, c.want) {
 			t.Errorf("%s changed: %+v, want %s", name, r, want)
 		}
-		if written := timeOf(w.loanObject(t, "l").Status.Deadline).Equal(m.After.Deadline); written != (c.want == "") {
+		if written := convert.TimeOf(w.loanObject(t, "l").Status.Deadline).Equal(m.After.Deadline); written != (c.want == "") {
 			t.Errorf("%s changed: deadline written: %v", name, written)
 		}
 	}

@@ -106,8 +106,8 @@ func (c *watcher) followKinds(ctx context.Context) {
 func (c *watcher) refreshKinds(ctx context.Context) {
 	names := map[kindName]bool{}
 	for _, j := range c.jobs.All() {
-		for i := range j.Facts.members {
-			names[nameOfKind(&j.Facts.members[i].WorkloadRef)] = true
+		for i := range j.Facts.Members {
+			names[nameOfKind(&j.Facts.Members[i].WorkloadRef)] = true
 		}
 	}
 	for _, ad := range adapter.All() {

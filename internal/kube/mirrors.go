@@ -21,17 +21,18 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
 // The kinds of ours, as they are held.
 type (
-	ownService  = object.Own[v1alpha1.ElasticService, serviceFacts]
-	ownPool     = object.Own[v1alpha1.CapacityPool, poolFacts]
-	ownTenant   = object.Own[v1alpha1.CapacityQuota, tenantFacts]
+	ownService  = object.Own[v1alpha1.ElasticService, convert.ServiceFacts]
+	ownPool     = object.Own[v1alpha1.CapacityPool, convert.PoolFacts]
+	ownTenant   = object.Own[v1alpha1.CapacityQuota, convert.TenantFacts]
 	ownLoan     = object.Own[v1alpha1.Loan, fleet.Loan]
-	ownShare    = object.Own[v1alpha1.NodeShare, shareFacts]
-	ownJob      = object.Own[v1alpha1.ElasticJob, jobFacts]
+	ownShare    = object.Own[v1alpha1.NodeShare, convert.ShareFacts]
+	ownJob      = object.Own[v1alpha1.ElasticJob, convert.JobFacts]
 	ownFestival = object.Own[v1alpha1.FestivalPlan, fleet.Festival]
 )
 
@@ -66,7 +67,9 @@ type mirrors struct {
 
 func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, optional optionalKinds) mirrors {
 	none := cache.Indexers{}
-	services := func(a *v1alpha1.ElasticService) serviceFacts { return newServiceFacts(a, o.NamespaceLabel) }
+	services := func(a *v1alpha1.ElasticService) convert.ServiceFacts {
+		return convert.NewServiceFacts(a, o.NamespaceLabel)
+	}
 	dynamicInformer := func(gvr schema.GroupVersionResource) cache.SharedIndexInformer { return newDynamicInformer(dyn, gvr) }
 	agents := newAgents()
 	m := mirrors{
@@ -88,12 +91,12 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 		leases: object.NewMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.see),
 
 		services:  object.NewMirror("elasticservices", dynamicInformer(object.GVRServices), object.NewOwn(object.GVRServices, services)),
-		pools:     object.NewMirror("capacitypools", dynamicInformer(object.GVRPools), object.NewOwn(object.GVRPools, newPoolFacts)),
-		tenants:   object.NewMirror("capacityquotas", dynamicInformer(object.GVRQuotas), object.NewOwn(object.GVRQuotas, newTenantFacts)),
-		loans:     object.NewMirror("loans", dynamicInformer(object.GVRLoans), object.NewOwn(object.GVRLoans, newLoanFacts)),
-		shares:    object.NewMirror("nodeshares", dynamicInformer(object.GVRShares), object.NewOwn(object.GVRShares, newShareFacts)),
-		jobs:      object.NewMirror("elasticjobs", dynamicInformer(object.GVRJobs), object.NewOwn(object.GVRJobs, newJobFacts)),
-		festivals: object.NewMirror("festivalplans", dynamicInformer(object.GVRFestivals), object.NewOwn(object.GVRFestivals, FestivalOf)),
+		pools:     object.NewMirror("capacitypools", dynamicInformer(object.GVRPools), object.NewOwn(object.GVRPools, convert.NewPoolFacts)),
+		tenants:   object.NewMirror("capacityquotas", dynamicInformer(object.GVRQuotas), object.NewOwn(object.GVRQuotas, convert.NewTenantFacts)),
+		loans:     object.NewMirror("loans", dynamicInformer(object.GVRLoans), object.NewOwn(object.GVRLoans, convert.NewLoanFacts)),
+		shares:    object.NewMirror("nodeshares", dynamicInformer(object.GVRShares), object.NewOwn(object.GVRShares, convert.NewShareFacts)),
+		jobs:      object.NewMirror("elasticjobs", dynamicInformer(object.GVRJobs), object.NewOwn(object.GVRJobs, convert.NewJobFacts)),
+		festivals: object.NewMirror("festivalplans", dynamicInformer(object.GVRFestivals), object.NewOwn(object.GVRFestivals, convert.FestivalOf)),
 	}
 	if optional.topologies {
 		m.topologies = object.NewMirror("noderesourcetopologies", dynamicInformer(object.GVRTopologies), newTopologyFacts)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -87,7 +88,7 @@ func newNodeFacts(n *corev1.Node) *nodeFacts {
 	}
 	f.leader = leadership.StampOn(n)
 	if kept, ok := n.Annotations[annotationKept]; ok {
-		f.kept = fleet.KnownAt(kept, timeOf(&n.CreationTimestamp))
+		f.kept = fleet.KnownAt(kept, convert.TimeOf(&n.CreationTimestamp))
 	}
 	f.node.Marks = fleet.NodeMarks{
 		HolderTaint:  facts.HasHolderTaint(n.Spec.Taints),
@@ -183,7 +184,7 @@ func newLeaseFacts(l *coordinationv1.Lease) *leaseFacts {
 	if l.Spec.RenewTime != nil {
 		f.renewed = l.Spec.RenewTime.Time
 	}
-	f.holder, f.transitions = or(l.Spec.HolderIdentity, ""), int(or(l.Spec.LeaseTransitions, 0))
+	f.holder, f.transitions = convert.Or(l.Spec.HolderIdentity, ""), int(convert.Or(l.Spec.LeaseTransitions, 0))
 	return f
 }
 

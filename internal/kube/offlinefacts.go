@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -35,7 +36,7 @@ func newOfflineFacts(o metav1.Object, w adapter.Workload) *offlineFacts {
 	for i := range w.Parts {
 		p := &w.Parts[i]
 		if p.Template != nil {
-			f.requests[i], f.devices[i], f.classes[i] = podRequests(p.Template), deviceAsksOf(p.Template), p.Template.PriorityClassName
+			f.requests[i], f.devices[i], f.classes[i] = convert.PodRequests(p.Template), deviceAsksOf(p.Template), p.Template.PriorityClassName
 		}
 		if len(p.Path) > 0 {
 			name := ""

@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/object"
 )
@@ -72,12 +73,12 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
 			NodeName:     p.Spec.NodeName,
-			Requests:     requestsOf(p),
-			CPULimit:     cpuLimit(&p.Spec),
+			Requests:     convert.RequestsOf(p),
+			CPULimit:     convert.CPULimit(&p.Spec),
 			Phase:        fleet.PodPhase(p.Status.Phase),
 			Deleting:     p.DeletionTimestamp != nil,
-			Grace:        time.Duration(or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
-			Killed:       p.DeletionTimestamp != nil && or(p.DeletionGracePeriodSeconds, 1) == 0,
+			Grace:        time.Duration(convert.Or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
+			Killed:       p.DeletionTimestamp != nil && convert.Or(p.DeletionGracePeriodSeconds, 1) == 0,
 			DeletionCost: deletionCost(p.Annotations),
 			Version:      p.ResourceVersion,
 		},
@@ -116,7 +117,7 @@ func (f *podFacts) readTerms(p *corev1.Pod) {
 func (f *podFacts) readStatus(s *corev1.PodStatus) {
 	f.kubelet = s.HostIP != ""
 	if s.StartTime != nil {
-		f.pod.Started = fleet.KnownAt(timeOf(s.StartTime), timeOf(s.StartTime))
+		f.pod.Started = fleet.KnownAt(convert.TimeOf(s.StartTime), convert.TimeOf(s.StartTime))
 	}
 	for i := range s.ContainerStatuses {
 		f.restarts += s.ContainerStatuses[i].RestartCount
@@ -129,14 +130,14 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 			f.pod.Ready = c.Status == corev1.ConditionTrue
 			// Of a pod that is not ready too: by this time the planner distinguishes a pod that lost its readiness from
 			// one that never had it.
-			f.pod.ReadySince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
+			f.pod.ReadySince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 		case corev1.PodScheduled:
 			if f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.pod.Unschedulable {
-				f.pod.UnschedulableSince = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
+				f.pod.UnschedulableSince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 			}
 		case v1alpha1.PodGangTimedOut:
 			if c.Status == corev1.ConditionTrue {
-				f.pod.GangTimedOut = fleet.KnownAt(timeOf(&c.LastTransitionTime), timeOf(&c.LastTransitionTime))
+				f.pod.GangTimedOut = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 			}
 		}
 	}

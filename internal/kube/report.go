@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -204,7 +205,7 @@ func (c *conditions) refuse(v *catalog.Verdict, p fleet.Problem) {
 
 func (c *conditions) record(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&c.list, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *stamp(c.at), ObservedGeneration: c.generation})
+		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *convert.Stamp(c.at), ObservedGeneration: c.generation})
 }
 
 // drop takes a condition away that no longer says anything.

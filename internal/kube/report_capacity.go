@@ -12,6 +12,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -65,16 +66,16 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 			silent++
 		}
 	}
-	s.Nodes, s.Capacity = int32(nodes), apiAmounts(capacity)
+	s.Nodes, s.Capacity = int32(nodes), convert.APIAmounts(capacity)
 	if i := slices.IndexFunc(r.Plan.Pools, func(v planner.PoolView) bool { return v.Pool == p.ID }); i >= 0 {
 		v := &r.Plan.Pools[i]
-		s.Requested, s.Lent = apiAmounts(v.Requested), apiAmounts(v.LentCapacity)
+		s.Requested, s.Lent = convert.APIAmounts(v.Requested), convert.APIAmounts(v.LentCapacity)
 		s.LentNodes, s.LentSockets = int32(v.Lent[fleet.KindNode]), int32(v.Lent[fleet.KindSocket])
 		s.Moving = int32(v.Moving[fleet.KindNode] + v.Moving[fleet.KindSocket])
-		s.Borrowed = apiAmounts(v.Borrowed)
+		s.Borrowed = convert.APIAmounts(v.Borrowed)
 		s.RecallLead = recallLead(&v.Lead)
-		s.Promised, s.Released = apiAmounts(v.Promised), apiAmounts(v.Released)
-		s.WrittenOff, s.Lost = int32(v.WrittenOff), apiAmounts(v.Lost)
+		s.Promised, s.Released = convert.APIAmounts(v.Promised), convert.APIAmounts(v.Released)
+		s.WrittenOff, s.Lost = int32(v.WrittenOff), convert.APIAmounts(v.Lost)
 		s.Pinned = nil
 		for _, pin := range v.Pinned[:min(len(v.Pinned), v1alpha1.MaxPinnedNodes)] {
 			s.Pinned = append(s.Pinned, v1alpha1.PinnedNode{Node: pin.Node, By: v1alpha1.Clip(pin.By.Text(), v1alpha1.MaxNoteLength)})
@@ -217,9 +218,9 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 		if m.Takeovers != nil {
 			count = m.Takeovers.Count
 		}
-		fmt.Fprintf(&written, "%d %d %d;", m.LastSize, timeOf(m.LastScaleTime).Unix(), count)
+		fmt.Fprintf(&written, "%d %d %d;", m.LastSize, convert.TimeOf(m.LastScaleTime).Unix(), count)
 	}
-	return jobGist{s.ObservedGeneration, s.Desired, timeOf(s.LastRecallTime), gangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts), s.PodGroup, written.String()}
+	return jobGist{s.ObservedGeneration, s.Desired, convert.TimeOf(s.LastRecallTime), convert.GangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts), s.PodGroup, written.String()}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -265,11 +266,11 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 				want = m.Desired
 			}
 			x := v1alpha1.JobMemberStatus{Role: m.Role, Desired: want, Active: m.Active}
-			if was := memberStatus(&o.API.Status, m.Role); was != nil {
+			if was := convert.MemberStatus(&o.API.Status, m.Role); was != nil {
 				x.LastSize, x.LastScaleTime = was.LastSize, was.LastScaleTime
 			}
 			if resized[string(j.ID)+"/"+m.Role] {
-				x.LastSize, x.LastScaleTime = want, stamp(w.now)
+				x.LastSize, x.LastScaleTime = want, convert.Stamp(w.now)
 			}
 			if t := m.Takeovers; t.Count > 0 {
 				x.Takeovers = &v1alpha1.TakeoverStatus{Manager: t.By, Count: t.Count, LastTime: metav1.NewTime(t.Last)}
@@ -278,7 +279,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 			s.Desired, s.Active = s.Desired+want, s.Active+m.Active
 		}
 		if recalled[j.ID] {
-			s.LastRecallTime = stamp(w.now)
+			s.LastRecallTime = convert.Stamp(w.now)
 		}
 		if reason := reasons[j.ID]; reason != "" {
 			s.Reason = v1alpha1.Clip(reason, v1alpha1.MaxReasonLength)

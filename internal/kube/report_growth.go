@@ -42,7 +42,7 @@ func (w *statusWriter) onlineGrowth(r *loop.Report) {
 			continue
 		}
 		o, ok := w.c.shares.Get("", n.Name)
-		if !ok || o.Facts.node != n.ID {
+		if !ok || o.Facts.Node != n.ID {
 			continue
 		}
 		if pods == nil {

@@ -99,9 +99,9 @@ func restingText(out []v1alpha1.LeftOutHost) string {
 
 // floorOf is the least number of members that a job should have listed.
 func floorOf(o *ownJob, role string) int {
-	for i := range o.Facts.members {
-		if o.Facts.members[i].Role == role {
-			return int(o.Facts.members[i].Min)
+	for i := range o.Facts.Members {
+		if o.Facts.Members[i].Role == role {
+			return int(o.Facts.Members[i].Min)
 		}
 	}
 	return 0

@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -25,15 +26,7 @@ func gangStatus(g *planner.GangView) *v1alpha1.GangStatus {
 	if g == nil {
 		return nil
 	}
-	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *stamp(g.Since), RetryTime: stamp(g.RetryAt), Tries: int32(g.Tries), Ran: g.Ran}
-}
-
-// gangFacts is what a status hands to the next controller.
-func gangFacts(g *v1alpha1.GangStatus) fleet.Gang {
-	if g == nil {
-		return fleet.Gang{}
-	}
-	return fleet.Gang{Phase: fleet.GangPhase(g.Phase), Since: timeOf(&g.Since), RetryAt: timeOf(g.RetryTime), Tries: int(g.Tries), Ran: g.Ran}
+	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *convert.Stamp(g.Since), RetryTime: convert.Stamp(g.RetryAt), Tries: int32(g.Tries), Ran: g.Ran}
 }
 
 // etaStatus is when a job that waits begins; nil where it does not wait, or nothing is known of the days ahead yet.
@@ -43,7 +36,7 @@ func etaStatus(p *planner.Plan, id fleet.JobID) *v1alpha1.ETAStatus {
 		return nil
 	}
 	e := &p.ETAs[i]
-	return &v1alpha1.ETAStatus{Earliest: stamp(e.Earliest), Expected: stamp(e.Expected), Latest: stampUp(e.Latest), Members: int32(e.Members), Reason: e.Kind,
+	return &v1alpha1.ETAStatus{Earliest: convert.Stamp(e.Earliest), Expected: convert.Stamp(e.Expected), Latest: convert.StampUp(e.Latest), Members: int32(e.Members), Reason: e.Kind,
 		Why: v1alpha1.Clip(e.Why.Text(), v1alpha1.MaxNoteLength)}
 }
 
@@ -57,7 +50,7 @@ func gistOfETA(e *v1alpha1.ETAStatus) etaGist {
 	if e == nil {
 		return etaGist{}
 	}
-	return etaGist{timeOf(e.Earliest), timeOf(e.Expected), timeOf(e.Latest), e.Reason}
+	return etaGist{convert.TimeOf(e.Earliest), convert.TimeOf(e.Expected), convert.TimeOf(e.Latest), e.Reason}
 }
 
 func gangCondition(c *conditions, g *planner.GangView) {

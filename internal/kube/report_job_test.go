@@ -9,6 +9,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
@@ -51,7 +52,7 @@ func TestReportGang(t *testing.T) {
 	eta := planner.ETA{Job: "train/bert", Earliest: kubetest.Now.Add(time.Hour), Expected: kubetest.Now.Add(2 * time.Hour), Members: 4, Kind: planner.WaitsForTide, Why: reason.Said("the ebb")}
 	written, _ := r.cycle(t, func(rep *loop.Report) { rep.Plan.ETAs = []planner.ETA{eta} })
 	s = objectNow[v1alpha1.ElasticJob](t, r.world, object.GVRJobs, "train/bert").Status
-	if e := s.ETA; len(written) != 1 || e == nil || !timeOf(e.Expected).Equal(eta.Expected) || e.Latest != nil || e.Members != 4 || e.Reason != "Tide" || e.Why != "the ebb" {
+	if e := s.ETA; len(written) != 1 || e == nil || !convert.TimeOf(e.Expected).Equal(eta.Expected) || e.Latest != nil || e.Members != 4 || e.Reason != "Tide" || e.Why != "the ebb" {
 		t.Errorf("ETA %+v after %v", s.ETA, written)
 	}
 	r.cycle(t, nil)

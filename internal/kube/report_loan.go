@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -32,7 +33,7 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 		}
 		next := *o.API
 		if estimated {
-			next.Status.ExpectedUntil, next.Status.Due = stamp(x.Until), stamp(x.Due)
+			next.Status.ExpectedUntil, next.Status.Due = convert.Stamp(x.Until), convert.Stamp(x.Due)
 		}
 		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
 		w.put(object.GVRLoans, &next, func(version string) object.Sight { return w.c.loans.Sees("", o.Name, o.UID, version) })

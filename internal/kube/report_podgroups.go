@@ -121,8 +121,8 @@ func (c *groups) groupName(o *ownJob) string {
 func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
 	same = true
 	first := true
-	for i := range o.Facts.members {
-		m := &o.Facts.members[i]
+	for i := range o.Facts.Members {
+		m := &o.Facts.Members[i]
 		if m.Divisible || m.Min == 0 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
@@ -19,7 +20,7 @@ import (
 func (v *serviceView) portraitStatus(p *portrait.Portrait, was *v1alpha1.PortraitStatus) *v1alpha1.PortraitStatus {
 	q := &p.Quality
 	s := &v1alpha1.PortraitStatus{Signal: string(p.Signal), QualityPercent: percent(min(q.Score, 1)),
-		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: stamp(q.ReadyAt),
+		Points: int32(q.Points), PointsNeeded: int32(q.Needed), Gaps: int32(q.Gaps), ReadyTime: convert.Stamp(q.ReadyAt),
 		Class: string(p.Shape.Class), Periods: periods(p), NoisePercent: percent(p.Noise), Accuracy: accuracyStatus(p), Cost: costText(p),
 		Note: v1alpha1.Clip(q.Note, v1alpha1.MaxNoteLength)}
 	// The middle one of the three quantiles: a start-up that one in ten exceeds is what pre-scaling must allow for.

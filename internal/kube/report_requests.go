@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -23,7 +24,7 @@ func (v *serviceView) recommendation(was *v1alpha1.RecommendationStatus) *v1alph
 		s.AppliedTime = was.AppliedTime
 	}
 	if v.resized.Outcome == loop.Done {
-		s.AppliedTime = stamp(v.w.now)
+		s.AppliedTime = convert.Stamp(v.w.now)
 	}
 	fit := planner.FitOf(v.svc, &p)
 	s.CPUMillicores = requestBounds(fit.CPU, int64(v.svc.Request.CPU))

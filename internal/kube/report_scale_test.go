@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
@@ -37,7 +38,7 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 		return slices.Contains(written, status)
 	}
 	shown := func() time.Time {
-		return timeOf(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.LastScaleTime)
+		return convert.TimeOf(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.LastScaleTime)
 	}
 	more = 2
 	if !cycle(0, true) {
@@ -100,7 +101,7 @@ func TestASmallScaleShowsWithinTwoHours(t *testing.T) {
 	ready := r.snapshot(t).Services[0].Ready()
 	shown := func() (int32, time.Time) {
 		s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
-		return s.DesiredReplicas, timeOf(s.LastScaleTime)
+		return s.DesiredReplicas, convert.TimeOf(s.LastScaleTime)
 	}
 	rate := func(target *hpa.Target) { target.Limited = hpa.LimitedRate }
 	if !cycle(0, ready, true, nil) {

@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -42,7 +43,7 @@ type serviceGist struct {
 }
 
 func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
-	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: timeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
+	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: convert.TimeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
 		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
 	for i := range g.Conditions {
 		if c := &g.Conditions[i]; c.Type == catalog.ConditionScalingLimit && c.Reason == string(hpa.LimitedRate) {
@@ -62,7 +63,7 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 		g.Learned, g.Periods = s.Portrait.Points >= s.Portrait.PointsNeeded, len(s.Portrait.Periods)
 	}
 	if r := s.Recommendation; r != nil {
-		g.Requests, g.Resized = r.Note, timeOf(r.AppliedTime)
+		g.Requests, g.Resized = r.Note, convert.TimeOf(r.AppliedTime)
 	}
 	if s.Link != nil {
 		g.Link = s.Link.Source
@@ -134,7 +135,7 @@ func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *
 // scaledAt notes when a service was scaled and returns the last time that is known, in the API or here alone.
 func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, shown *metav1.Time) *metav1.Time {
 	u := w.c.reporter.scaled[id]
-	if !u.last.After(timeOf(shown)) {
+	if !u.last.After(convert.TimeOf(shown)) {
 		u = unshown{}
 	}
 	if now {
@@ -148,7 +149,7 @@ func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, shown *metav1.Time
 		return shown
 	}
 	w.c.reporter.scaled[id] = u
-	return stamp(u.last)
+	return convert.Stamp(u.last)
 }
 
 // withheldBy says by what the actions on services, or on what their pods request, were held back.
@@ -177,7 +178,7 @@ type serviceView struct {
 
 func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticServiceStatus {
 	s := o.Status
-	s.ObservedGeneration, s.LeaderEpoch, s.ObservedTime = o.Generation, v.w.epoch, stamp(v.w.now)
+	s.ObservedGeneration, s.LeaderEpoch, s.ObservedTime = o.Generation, v.w.epoch, convert.Stamp(v.w.now)
 	s.Replicas, s.ReadyReplicas = v.svc.Desired.Value, v.svc.Ready()
 	if v.svc.Blocked.Any() {
 		// Not zeros that look like an answer: nothing is wanted of a service that is refused.
@@ -220,7 +221,7 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 func (v *serviceView) tideStatus(t *forecast.Tide) *v1alpha1.TideStatus {
 	s := &v1alpha1.TideStatus{Model: t.Model}
 	for _, d := range t.Days[:min(len(t.Days), v1alpha1.MaxLiftedDays)] {
-		s.Days = append(s.Days, v1alpha1.LiftedDay{Name: v1alpha1.Clip(d.Name, v1alpha1.MaxDayName), From: *stamp(d.From),
+		s.Days = append(s.Days, v1alpha1.LiftedDay{Name: v1alpha1.Clip(d.Name, v1alpha1.MaxDayName), From: *convert.Stamp(d.From),
 			Percent: int32(math.Round(100 * min(d.Factor, math.MaxInt32/100))), Kin: d.Kin})
 	}
 	if v.target == nil || !(v.target.CapacityPerReplica > 0) || t.Step <= 0 {
@@ -231,10 +232,10 @@ func (v *serviceView) tideStatus(t *forecast.Tide) *v1alpha1.TideStatus {
 		at := v.w.now.Add(d)
 		load := t.At(at, v.svc.Quantile)
 		if load > high {
-			high, s.PeakTime = load, stamp(at)
+			high, s.PeakTime = load, convert.Stamp(at)
 		}
 		if load < low {
-			low, s.LowTime = load, stamp(at)
+			low, s.LowTime = load, convert.Stamp(at)
 		}
 	}
 	if s.PeakTime != nil && s.LowTime != nil {
@@ -249,7 +250,7 @@ func (v *serviceView) replicas(load float64) int32 {
 }
 
 func summaryStatus(x *loop.Summary) *v1alpha1.SummaryStatus {
-	return &v1alpha1.SummaryStatus{From: *stamp(x.From), To: *stamp(x.To),
+	return &v1alpha1.SummaryStatus{From: *convert.Stamp(x.From), To: *convert.Stamp(x.To),
 		CoreHours: int64(math.Round(x.CoreHours)), CoreHoursStatic: int64(math.Round(x.CoreHoursStatic)),
 		ViolationMinutes: int32(x.ViolationMinutes), ViolationMinutesStatic: int32(x.ViolationMinutesStatic),
 		Verdict: v1alpha1.Clip(x.Verdict, v1alpha1.MaxNoteLength)}

@@ -18,6 +18,7 @@ import (
 	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 )
@@ -54,15 +55,15 @@ func (w *statusWriter) recordAgents(ctx context.Context, r *loop.Report) error {
 			continue
 		}
 		o, ok := w.c.shares.Get("", n.Name)
-		if ok && o.Facts.node == n.ID && o.Facts.agent == n.ID || ok && len(o.API.Spec.Parcels) > 0 && o.Facts.node != n.ID {
+		if ok && o.Facts.Node == n.ID && o.Facts.Agent == n.ID || ok && len(o.API.Spec.Parcels) > 0 && o.Facts.Node != n.ID {
 			continue
 		}
 		if left--; left < 0 {
 			break
 		}
-		if ok && o.Facts.node == n.ID {
+		if ok && o.Facts.Node == n.ID {
 			next := *o.API
-			next.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(n.ID), FirstSeen: *stamp(w.now)}
+			next.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(n.ID), FirstSeen: *convert.Stamp(w.now)}
 			w.putShareStatus(o, &next)
 			continue
 		}
@@ -173,7 +174,7 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	var moving []*ownShare
 	for _, o := range c.shares.All() {
-		if o.Unreadable == nil && o.Facts.agent != o.Facts.node && slices.ContainsFunc(o.Facts.share.Parcels, func(p fleet.ShareParcel) bool {
+		if o.Unreadable == nil && o.Facts.Agent != o.Facts.Node && slices.ContainsFunc(o.Facts.Share.Parcels, func(p fleet.ShareParcel) bool {
 			return p.Next != "" && !p.IsClean(p.Epoch)
 		}) {
 			moving = append(moving, o)
@@ -193,7 +194,7 @@ func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	}
 	var out []*unmanaged
 	for _, o := range moving {
-		n, f := fresh.Node(o.Facts.node), (*nodeFacts)(nil)
+		n, f := fresh.Node(o.Facts.Node), (*nodeFacts)(nil)
 		if n != nil {
 			f, _ = c.nodes.Get("", n.Name)
 		}
@@ -220,8 +221,8 @@ const schedulerRequest = time.Minute + 5*time.Second
 // with this share. The margin falls where it serves both pools of each such parcel.
 func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) agent.Acks {
 	some, all := false, true
-	for i := range o.Facts.share.Parcels {
-		if p := &o.Facts.share.Parcels[i]; p.Next != "" {
+	for i := range o.Facts.Share.Parcels {
+		if p := &o.Facts.Share.Parcels[i]; p.Next != "" {
 			some = some || schedulers[p.Holder] != "" || schedulers[p.Next] != ""
 			all = all && schedulers[p.Holder] != "" && schedulers[p.Next] != ""
 		}
@@ -235,7 +236,7 @@ func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID
 			continue
 		}
 		partitions++
-		if o.Facts.acks[l.Name] >= o.Facts.generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
+		if o.Facts.Acks[l.Name] >= o.Facts.Generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
 			continue
 		}
 		return agent.AcksOwed
@@ -295,7 +296,7 @@ func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
 		return fmt.Errorf("read node %s: %w", u.share.Name, err)
 	}
 	f := newNodeFacts(n)
-	u.m.Node.Marks, u.m.Ready = f.node.Marks, f.kubelet && f.node.ID == u.share.Facts.node
+	u.m.Node.Marks, u.m.Ready = f.node.Marks, f.kubelet && f.node.ID == u.share.Facts.Node
 	return nil
 }
 
@@ -370,7 +371,7 @@ func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verd
 		}
 		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Waits: string(v.Wait), Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
 		if v.Clean {
-			report.Time = stamp(w.c.o.Clock.Now())
+			report.Time = convert.Stamp(w.c.o.Clock.Now())
 		}
 		next.Status.Parcels = append(next.Status.Parcels, report)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/quota"
@@ -25,8 +26,8 @@ type tenantGist struct {
 }
 
 func gistOfTenant(s *v1alpha1.CapacityQuotaStatus) tenantGist {
-	return tenantGist{s.ObservedGeneration, s.Namespaces, timeOf(s.OverSince), timeOf(s.DrainDeadline), timeOf(s.BurstSince),
-		fmt.Sprint(noticesOf(s.Notices)), verdicts(s.Conditions)}
+	return tenantGist{s.ObservedGeneration, s.Namespaces, convert.TimeOf(s.OverSince), convert.TimeOf(s.DrainDeadline), convert.TimeOf(s.BurstSince),
+		fmt.Sprint(convert.NoticesOf(s.Notices)), verdicts(s.Conditions)}
 }
 
 func (w *statusWriter) tenantStatus(r *loop.Report) {
@@ -49,7 +50,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Namespaces = int32(len(t.Namespaces))
-		s.Used = apiAmounts(used[t.ID].Sum())
+		s.Used = convert.APIAmounts(used[t.ID].Sum())
 		share := r.Plan.Division.Share(t.ID)
 		shareStatus(s, share)
 		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
@@ -65,20 +66,20 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 // shareStatus writes a share; a tenant without one, which was not accepted, has nothing and owes nothing.
 func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	if x == nil {
-		x = &quota.Share{BurstSince: timeOf(s.BurstSince)}
+		x = &quota.Share{BurstSince: convert.TimeOf(s.BurstSince)}
 	}
-	s.Entitled, s.Borrowed, s.Lent = apiAmounts(x.Entitled), apiAmounts(x.Borrowed.Add(x.BorrowedOffline)), apiAmounts(x.Lent)
-	s.Limit, s.Reason = apiAmounts(x.Limit), v1alpha1.Clip(x.Why, v1alpha1.MaxReasonLength)
+	s.Entitled, s.Borrowed, s.Lent = convert.APIAmounts(x.Entitled), convert.APIAmounts(x.Borrowed.Add(x.BorrowedOffline)), convert.APIAmounts(x.Lent)
+	s.Limit, s.Reason = convert.APIAmounts(x.Limit), v1alpha1.Clip(x.Why, v1alpha1.MaxReasonLength)
 	// Rounded up: what was announced is never taken back by a second.
-	s.OverSince, s.DrainDeadline, s.BurstSince = stampUp(x.OverSince), stampUp(x.Deadline), stampUp(x.BurstSince)
+	s.OverSince, s.DrainDeadline, s.BurstSince = convert.StampUp(x.OverSince), convert.StampUp(x.Deadline), convert.StampUp(x.BurstSince)
 	s.Notices = nil
 	for _, n := range x.Notices[:min(len(x.Notices), quota.MostNotices)] {
-		s.Notices = append(s.Notices, v1alpha1.QuotaNotice{Since: *stampUp(n.Since), Online: apiAmounts(n.Online), Offline: apiAmounts(n.Offline),
-			OnlineUsed: apiAmounts(n.OnlineUsed), OfflineUsed: apiAmounts(n.OfflineUsed), Parcels: apiDebts(n.Parcels)})
+		s.Notices = append(s.Notices, v1alpha1.QuotaNotice{Since: *convert.StampUp(n.Since), Online: convert.APIAmounts(n.Online), Offline: convert.APIAmounts(n.Offline),
+			OnlineUsed: convert.APIAmounts(n.OnlineUsed), OfflineUsed: convert.APIAmounts(n.OfflineUsed), Parcels: apiDebts(n.Parcels)})
 	}
 	s.Over = v1alpha1.ResourceAmounts{}
 	if over := x.Over(); !over.IsZero() {
-		s.Over = apiAmounts(over)
+		s.Over = convert.APIAmounts(over)
 	}
 	s.Parcels = nil
 	for _, p := range x.Parcels[:min(len(x.Parcels), v1alpha1.MaxParcelShares)] {
@@ -90,26 +91,6 @@ func apiDebts(list []fleet.ParcelDebt) []v1alpha1.ParcelDebt {
 	var out []v1alpha1.ParcelDebt
 	for _, p := range list[:min(len(list), v1alpha1.MaxParcelShares)] {
 		out = append(out, v1alpha1.ParcelDebt{Class: p.Class.String(), Owed: p.N, Used: p.Used})
-	}
-	return out
-}
-
-func debtsOf(list []v1alpha1.ParcelDebt) []fleet.ParcelDebt {
-	var out []fleet.ParcelDebt
-	for _, p := range list {
-		kind, model, _ := strings.Cut(p.Class, "/")
-		out = append(out, fleet.ParcelDebt{Class: fleet.ParcelClass{Kind: fleet.ParcelKind(kind), GPUModel: model}, N: p.Owed, Used: p.Used})
-	}
-	return out
-}
-
-// noticesOf reads what a tenant must give back.
-func noticesOf(list []v1alpha1.QuotaNotice) []fleet.QuotaNotice {
-	var out []fleet.QuotaNotice
-	for i := range list {
-		n := &list[i]
-		out = append(out, fleet.QuotaNotice{Since: n.Since.UTC(), Online: amounts(&n.Online), Offline: amounts(&n.Offline),
-			OnlineUsed: amounts(&n.OnlineUsed), OfflineUsed: amounts(&n.OfflineUsed), Parcels: debtsOf(n.Parcels)})
 	}
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
@@ -204,16 +205,16 @@ func TestReportService(t *testing.T) {
 			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
 	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
-	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || timeOf(s.LastScaleTime) != kubetest.Now {
+	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || convert.TimeOf(s.LastScaleTime) != kubetest.Now {
 		t.Errorf("status = %+v", s)
 	}
 	if p := s.Portrait; p.QualityPercent != 80 || p.StartupSeconds != 45 || p.Signal != "requests" || p.Gaps != 4 {
 		t.Errorf("portrait = %+v", p)
 	}
-	if d := s.Tide; d.PeakReplicas != 26 || timeOf(d.PeakTime) != peak || d.LowReplicas != 10 || timeOf(d.LowTime) != kubetest.Now {
+	if d := s.Tide; d.PeakReplicas != 26 || convert.TimeOf(d.PeakTime) != peak || d.LowReplicas != 10 || convert.TimeOf(d.LowTime) != kubetest.Now {
 		t.Errorf("tide = %+v: ceil(255/10) at %v", d, peak)
 	}
-	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || timeOf(&d[0].From) != peak || d[0].Percent != 255 || !d[0].Kin {
+	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || convert.TimeOf(&d[0].From) != peak || d[0].Percent != 255 || !d[0].Kin {
 		t.Errorf("days = %+v", d)
 	}
 	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "ForecastSkillLost=Unknown/NotJudged", "DataFresh=True/Fresh"}
@@ -221,7 +222,7 @@ func TestReportService(t *testing.T) {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	for _, c := range s.Conditions {
-		if timeOf(&c.LastTransitionTime) != kubetest.Now {
+		if convert.TimeOf(&c.LastTransitionTime) != kubetest.Now {
 			t.Errorf("%s changed at %v: conditions live in our time", c.Type, c.LastTransitionTime)
 		}
 	}
@@ -571,7 +572,7 @@ func TestReportExpectedUntil(t *testing.T) {
 	if written, _ := r.cycle(t, nil); len(written) > 0 {
 		t.Errorf("written again though nothing new was told: %v", written)
 	}
-	lent := newLoanFacts(objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l"))
+	lent := convert.NewLoanFacts(objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l"))
 	if !lent.ExpectedUntil.Equal(until) || !lent.Due.Equal(until.Add(2*time.Minute)) {
 		t.Errorf("read back as %v", lent.ExpectedUntil)
 	}
@@ -696,7 +697,7 @@ func TestReportLoansAndJobs(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	j := objectNow[v1alpha1.ElasticJob](t, r.world, object.GVRJobs, "train/bert").Status
-	if timeOf(j.LastRecallTime) != kubetest.Now || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
+	if convert.TimeOf(j.LastRecallTime) != kubetest.Now || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
 		t.Errorf("job = %+v", j)
 	}
 	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale"}, kubetest.Said(j.Conditions)); diff != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
@@ -119,7 +120,7 @@ func TestResizedContainers(t *testing.T) {
 		},
 		Overhead: list("0", "1Gi"),
 	}
-	from := podRequests(&spec)
+	from := convert.PodRequests(&spec)
 	to := from
 	to.CPU, to.Memory = 1000, from.Memory+2*fleet.GiB
 	got, err := resized(&spec, from, to)
@@ -157,7 +158,7 @@ func TestReportRecommendation(t *testing.T) {
 	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Recommendation
 	if s == nil || *s.CPUMillicores != (v1alpha1.RequestBounds{Current: 2000, Lower: 200, Target: 501, Upper: 1000}) ||
 		*s.MemoryBytes != (v1alpha1.RequestBounds{Current: 2 << 30, Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}) ||
-		s.HistoryHours != 84 || timeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "memory alone is applied") {
+		s.HistoryHours != 84 || convert.TimeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "memory alone is applied") {
 		t.Errorf("recommendation = %+v", s)
 	}
 	want := "Normal Resized Deployment shop/cart from cpu=2 memory=2Gi to cpu=2 memory=3Gi: 3.5 days ask for it"
@@ -172,7 +173,7 @@ func TestReportRecommendation(t *testing.T) {
 			By: reason.Of(reason.Paused, "All")}}
 	})
 	s = objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Recommendation
-	if timeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
+	if convert.TimeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {
 		t.Errorf("recommendation = %+v", s)
 	}
 	if got := r.snapshot(t).Service("shop/cart").Resized; !got.OK || got.Value != kubetest.Now {

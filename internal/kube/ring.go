@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 )
 
 // maxCooldowns is how often a cool-down doubles at most times over: a machine that is broken costs a try every sixteen
@@ -138,7 +139,7 @@ func (r *ring) leftOut(now time.Time) []v1alpha1.LeftOutHost {
 	var out []v1alpha1.LeftOutHost
 	for _, name := range slices.Sorted(maps.Keys(r.hosts)) {
 		if h := r.hosts[name]; now.Before(h.until) && len(out) < v1alpha1.MaxLeftOut {
-			out = append(out, v1alpha1.LeftOutHost{Host: name, Until: *stamp(h.until), Failures: h.failures})
+			out = append(out, v1alpha1.LeftOutHost{Host: name, Until: *convert.Stamp(h.until), Failures: h.failures})
 		}
 	}
 	return out

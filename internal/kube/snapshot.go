@@ -264,12 +264,12 @@ func (a *assembly) addPools() {
 	}
 	a.bundled = map[string]bool{v1alpha1.SchedulerName: true}
 	for _, p := range all {
-		a.s.Pools = append(a.s.Pools, p.Facts.pool)
-		if by := p.Facts.pool.Scheduler; by != "" {
+		a.s.Pools = append(a.s.Pools, p.Facts.Pool)
+		if by := p.Facts.Pool.Scheduler; by != "" {
 			a.bundled[by] = true
 		}
-		if p.Facts.problem.Any() {
-			a.notes.pools[p.Facts.pool.ID] = p.Facts.problem
+		if p.Facts.Problem.Any() {
+			a.notes.pools[p.Facts.Pool.ID] = p.Facts.Problem
 		}
 	}
 }
@@ -291,19 +291,19 @@ func (a *assembly) addNodes() {
 		}
 		// A NodeShare of another UID speaks of a machine that is gone; for this one nothing was promised yet.
 		switch s, ok := a.c.shares.Get("", f.Name); {
-		case ok && s.Facts.node == n.ID:
-			n.Share = s.Facts.share
+		case ok && s.Facts.Node == n.ID:
+			n.Share = s.Facts.Share
 			n.Share.Rest.Until = a.until("NodeShare", &s.Header, "spec.rest.until", n.Share.Rest.Until, restSpan)
 			n.Share.Evicted = slices.DeleteFunc(slices.Clone(n.Share.Evicted), func(e fleet.AgentEviction) bool {
 				return a.past("NodeShare", &s.Header, "status.evictions", e.At).IsZero()
 			})
-			if s.Facts.byAgent {
+			if s.Facts.ByAgent {
 				n.Share.Parcels = slices.Clone(n.Share.Parcels)
 				for i := range n.Share.Parcels {
 					n.Share.Parcels[i].CleanAt = a.at(n.Share.Parcels[i].CleanAt)
 				}
 			}
-			n.AgentKnown = n.AgentKnown || s.Facts.agent == n.ID
+			n.AgentKnown = n.AgentKnown || s.Facts.Agent == n.ID
 			a.charge(&n)
 		case ok:
 			n.Share.Former = s.ResourceVersion
@@ -331,10 +331,10 @@ func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
 	var home fleet.PoolID
 	var contested bool
 	for _, p := range pools {
-		if !p.Facts.selector.Matches(f.labels) {
+		if !p.Facts.Selector.Matches(f.labels) {
 			continue
 		}
-		id := p.Facts.pool.ID
+		id := p.Facts.Pool.ID
 		if home == "" {
 			home = id
 			continue

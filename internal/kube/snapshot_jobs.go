@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/convert"
 )
 
 // addJobs joins each ElasticJob with its workloads. As with services, the oldest job of a workload acts.
@@ -24,7 +25,7 @@ func (a *assembly) addJobs() {
 	})
 	first := map[types.UID]fleet.JobID{}
 	for _, f := range all {
-		j := f.Facts.job
+		j := f.Facts.Job
 		j.Created = a.at(f.CreationTimestamp.Time)
 		j.Gang.Since = a.past("ElasticJob", &f.Header, "status.gang.since", j.Gang.Since)
 		j.Gang.RetryAt = a.until("ElasticJob", &f.Header, "status.gang.retryTime", j.Gang.RetryAt, retrySpan)
@@ -37,10 +38,10 @@ func (a *assembly) addJobs() {
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
 			j.Members[i].Listed = listed(f, j.Members[i].Role)
-			last := f.Facts.last[i]
+			last := f.Facts.Last[i]
 			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.Header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
-			last.at = a.past("ElasticJob", &f.Header, "status.members.lastScaleTime", last.at)
-			problem := a.observeMember(&j, &j.Members[i], &f.Facts.members[i], last, first)
+			last.At = a.past("ElasticJob", &f.Header, "status.members.lastScaleTime", last.At)
+			problem := a.observeMember(&j, &j.Members[i], &f.Facts.Members[i], last, first)
 			if !j.Blocked.Any() {
 				j.Blocked = problem
 			}
@@ -50,7 +51,7 @@ func (a *assembly) addJobs() {
 }
 
 // observeMember reads what one member's workload says, and returns why it cannot be resized; none when it can.
-func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last lastSize, first map[types.UID]fleet.JobID) fleet.Problem {
+func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last convert.LastSize, first map[types.UID]fleet.JobID) fleet.Problem {
 	ad, ok := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if !ok {
 		return catalog.UnsupportedWorkload.Of(m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
@@ -85,9 +86,9 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	if f := cmp.Or(a.refused(owned{carrier.Namespace, carrier.UID}, jobRefusedFor), a.refused(owned{w.Namespace, w.UID}, jobRefusedFor)); f != nil && !w.Finished {
 		a.refusedRoles[memberRef{j.ID, m.Role}] = f
 	}
-	if !w.Finished && m.Sized() && !last.at.IsZero() {
+	if !w.Finished && m.Sized() && !last.At.IsZero() {
 		if by, at := takenBack(last, w, carrier, p); by != "" {
-			m.Takeovers = m.Takeovers.Taken(by, at, last.at)
+			m.Takeovers = m.Takeovers.Taken(by, at, last.At)
 		}
 		if t := m.Takeovers; t.Fight(a.s.At) {
 			return catalog.MemberContested.Of(m.Role, w.What, t.Count, t.By)
@@ -100,12 +101,12 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 }
 
 // takenBack names who undid a size that was written: a manager that owns the size now, which is another one, or that stopped the workload since.
-func takenBack(last lastSize, w, carrier *offlineFacts, p *adapter.Part) (by string, at time.Time) {
-	if x := foreignWriter(carrier.writersOf(p)); p.Size != last.size && x.manager != "" {
+func takenBack(last convert.LastSize, w, carrier *offlineFacts, p *adapter.Part) (by string, at time.Time) {
+	if x := foreignWriter(carrier.writersOf(p)); p.Size != last.Size && x.manager != "" {
 		return x.manager, x.at
 	}
 	for _, f := range []*offlineFacts{w, carrier} {
-		if x := foreignWriter(f.stoppers); x.manager != "" && f.Stopped.After(last.at) {
+		if x := foreignWriter(f.stoppers); x.manager != "" && f.Stopped.After(last.At) {
 			return x.manager, f.Stopped
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -33,10 +34,10 @@ func (a *assembly) addServices() {
 	scaled := byTarget(a.c.scaledObjects.All())
 	crons := byTarget(a.c.cronHPAs.All())
 	vpas := byTarget(a.c.vpas.All())
-	first := map[targetKey]fleet.ServiceID{}
-	keeps := map[targetKey]bool{}
+	first := map[convert.TargetKey]fleet.ServiceID{}
+	keeps := map[convert.TargetKey]bool{}
 	for _, f := range all {
-		s := f.Facts.service
+		s := f.Facts.Service
 		s.Created = a.at(f.CreationTimestamp.Time)
 		s.Takeovers.Last = a.past("ElasticService", &f.Header, "status.takeovers.lastTime", s.Takeovers.Last)
 		if s.Resized.OK {
@@ -46,38 +47,38 @@ func (a *assembly) addServices() {
 		if w != nil {
 			a.observeTarget(&s, f, w)
 		}
-		s.Blocked = blockedBy(&s, &f.Facts, first[f.Facts.key], hpas[f.Facts.key], scaled[f.Facts.key])
+		s.Blocked = blockedBy(&s, &f.Facts, first[f.Facts.Key], hpas[f.Facts.Key], scaled[f.Facts.Key])
 		if !s.Blocked.Any() && s.Mode.Acts() {
-			s.Blocked = blockedByCron(&f.Facts, hpas[f.Facts.key], crons)
+			s.Blocked = blockedByCron(&f.Facts, hpas[f.Facts.Key], crons)
 		}
 		if !s.Blocked.Any() && s.Mode.Acts() {
-			s.Blocked = a.blockedByLeader(&s, w, hpas[f.Facts.key])
+			s.Blocked = a.blockedByLeader(&s, w, hpas[f.Facts.Key])
 		}
-		if _, taken := first[f.Facts.key]; !taken {
-			first[f.Facts.key] = s.ID
+		if _, taken := first[f.Facts.Key]; !taken {
+			first[f.Facts.Key] = s.ID
 			if w != nil {
 				a.services[owned{w.Namespace, w.UID}] = len(a.s.Services)
 				a.updates[owned{w.Namespace, w.UID}] = w.updateRevision
 			}
 		}
-		if h := hpas[f.Facts.key]; len(h) == 1 {
+		if h := hpas[f.Facts.Key]; len(h) == 1 {
 			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].min, Max: h[0].max, Version: h[0].ResourceVersion}
 			if s.Actuation == fleet.ByHPAFloor {
 				a.observeFloor(&s, f, h[0])
 			}
 		}
-		if v := vpas[f.Facts.key]; len(v) > 0 {
+		if v := vpas[f.Facts.Key]; len(v) > 0 {
 			s.VPA = v[0].Name
 		}
 		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing is undone for it.
-		keeps[f.Facts.key] = keeps[f.Facts.key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.Facts.problem.Any()
+		keeps[f.Facts.Key] = keeps[f.Facts.Key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.Facts.Problem.Any()
 		a.s.Services = append(a.s.Services, s)
 	}
 	a.addOrphans(keeps)
 }
 
 // addOrphans lists the HPAs that were adopted for a service that is gone, names another target now, or scales it itself.
-func (a *assembly) addOrphans(keeps map[targetKey]bool) {
+func (a *assembly) addOrphans(keeps map[convert.TargetKey]bool) {
 	for _, h := range a.c.hpas.All() {
 		if h.adopted.OK && !keeps[h.target] && h.DeletionTimestamp == nil {
 			a.s.Orphans = append(a.s.Orphans, fleet.AdoptedHPA{Name: fleet.Name{Namespace: h.Namespace, Name: h.Name}, ID: fleet.UID(h.UID),
@@ -86,15 +87,15 @@ func (a *assembly) addOrphans(keeps map[targetKey]bool) {
 	}
 }
 
-func (a *assembly) target(f *serviceFacts) *workloadFacts {
+func (a *assembly) target(f *convert.ServiceFacts) *workloadFacts {
 	var m *object.Mirror[*workloadFacts]
-	switch f.key.kind {
+	switch f.Key.Kind {
 	case kindDeployment:
 		m = a.c.deployments
 	case kindStatefulSet:
 		m = a.c.statefulSets
 	}
-	w, ok := m.Get(f.key.namespace, f.key.name)
+	w, ok := m.Get(f.Key.Namespace, f.Key.Name)
 	if !ok {
 		return nil
 	}
@@ -105,18 +106,18 @@ func (a *assembly) observeTarget(s *fleet.Service, f *ownService, w *workloadFac
 	s.TargetFound, s.TargetUID, s.Version = true, fleet.UID(w.UID), w.ResourceVersion
 	s.Request = a.templateRequest(w.Namespace, w.request, &w.devices)
 	a.tolerations[s.ID] = w.tolerations
-	if s.PodsRefused = w.refused; f.Facts.key.kind == kindStatefulSet && w.lacks {
+	if s.PodsRefused = w.refused; f.Facts.Key.Kind == kindStatefulSet && w.lacks {
 		if e := a.refused(owned{w.Namespace, w.UID}, statefulSetRefusedFor); e != nil {
 			s.PodsRefused = e.text
 		}
 	}
 	s.Desired = fleet.KnownAt(w.replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
-	s.Steerable = f.Facts.key.kind == kindDeployment && s.Actuation == fleet.ByScale
+	s.Steerable = f.Facts.Key.Kind == kindDeployment && s.Actuation == fleet.ByScale
 	if w.replicas == 0 {
-		s.SetToZero = zeroBy(w.writers, s.Min > 0 || !f.Facts.scaled.IsZero())
+		s.SetToZero = zeroBy(w.writers, s.Min > 0 || !f.Facts.Scaled.IsZero())
 	}
-	if s.Actuation == fleet.ByScale && !f.Facts.scaled.IsZero() {
+	if s.Actuation == fleet.ByScale && !f.Facts.Scaled.IsZero() {
 		a.takenBack(s, f, w.writers)
 	}
 }
@@ -126,7 +127,7 @@ func (a *assembly) observeFloor(s *fleet.Service, f *ownService, h *scalerFacts)
 	if h.min == 0 {
 		s.SetToZero = ""
 	}
-	if h.adopted.OK && !f.Facts.scaled.IsZero() {
+	if h.adopted.OK && !f.Facts.Scaled.IsZero() {
 		a.takenBack(s, f, h.writers)
 	}
 }
@@ -136,7 +137,7 @@ func (a *assembly) takenBack(s *fleet.Service, f *ownService, writers []replicaW
 	by := foreignWriter(writers)
 	s.ForeignWriter = by.manager
 	if by.manager != "" {
-		s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.Header, "status.lastScaleTime", f.Facts.scaled))
+		s.Takeovers = s.Takeovers.Taken(by.manager, by.at, a.past("ElasticService", &f.Header, "status.lastScaleTime", f.Facts.Scaled))
 	}
 }
 
@@ -161,8 +162,8 @@ func foreignWriter(writers []replicaWriter) replicaWriter {
 }
 
 // byTarget groups scalers by what they scale, each group by name.
-func byTarget(list []*scalerFacts) map[targetKey][]*scalerFacts {
-	out := map[targetKey][]*scalerFacts{}
+func byTarget(list []*scalerFacts) map[convert.TargetKey][]*scalerFacts {
+	out := map[convert.TargetKey][]*scalerFacts{}
 	for _, s := range list {
 		out[s.target] = append(out[s.target], s)
 	}
@@ -175,19 +176,19 @@ func byTarget(list []*scalerFacts) map[targetKey][]*scalerFacts {
 // blockedBy says why nothing may be done for a service, none when all is well. The first
 // obstacle that an operator must clear comes first. In a mode that only looks on, scalers of other operators are no obstacle: the service is
 // sized next to them, so that an operator sees what would be before taking over.
-func blockedBy(s *fleet.Service, f *serviceFacts, first fleet.ServiceID, hpas, scaledObjects []*scalerFacts) fleet.Problem {
+func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID, hpas, scaledObjects []*scalerFacts) fleet.Problem {
 	if !s.Mode.Acts() {
 		scaledObjects = nil
 		hpas = slices.DeleteFunc(slices.Clone(hpas), func(h *scalerFacts) bool { return h.parent != "" })
 	}
 	scaledObjects = slices.DeleteFunc(slices.Clone(scaledObjects), func(o *scalerFacts) bool { return o.paused })
 	switch {
-	case f.problem.Any():
-		return f.problem
+	case f.Problem.Any():
+		return f.Problem
 	case first != "":
-		return catalog.TargetConflicted.Of(f.key.kind, s.Target, first)
+		return catalog.TargetConflicted.Of(f.Key.Kind, s.Target, first)
 	case !s.TargetFound:
-		return catalog.TargetNotFound.Of(f.key.kind, s.Target)
+		return catalog.TargetNotFound.Of(f.Key.Kind, s.Target)
 	case len(scaledObjects) > 0:
 		return catalog.ScaledObjectFound.Of(scaledObjects[0].Name)
 	case s.Actuation == fleet.ByHPAFloor && len(hpas) == 0:
@@ -225,10 +226,10 @@ func (a *assembly) blockedByLeader(s *fleet.Service, w *workloadFacts, hpas []*s
 }
 
 // blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.
-func blockedByCron(f *serviceFacts, hpas []*scalerFacts, crons map[targetKey][]*scalerFacts) fleet.Problem {
-	found := slices.Clone(crons[f.key])
+func blockedByCron(f *convert.ServiceFacts, hpas []*scalerFacts, crons map[convert.TargetKey][]*scalerFacts) fleet.Problem {
+	found := slices.Clone(crons[f.Key])
 	for _, h := range hpas {
-		found = append(found, crons[targetKey{h.Namespace, kindHPA, h.Name}]...)
+		found = append(found, crons[convert.TargetKey{Namespace: h.Namespace, Kind: kindHPA, Name: h.Name}]...)
 	}
 	if len(found) == 0 {
 		return fleet.Problem{}

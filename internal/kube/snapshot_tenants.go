@@ -18,13 +18,13 @@ func (a *assembly) addTenants() {
 	slices.SortFunc(all, func(x, y *ownTenant) int { return cmp.Compare(x.Name, y.Name) })
 	index := make(map[fleet.TenantID]int, len(all))
 	for i, f := range all {
-		t := f.Facts.tenant
+		t := f.Facts.Tenant
 		t.OverSince = a.past("CapacityQuota", &f.Header, "status.overSince", t.OverSince)
 		t.BurstSince = a.past("CapacityQuota", &f.Header, "status.burstSince", t.BurstSince)
 		index[t.ID] = i
 		a.s.Tenants = append(a.s.Tenants, t)
-		if f.Facts.problem.Any() {
-			a.notes.tenants[t.ID] = f.Facts.problem
+		if f.Facts.Problem.Any() {
+			a.notes.tenants[t.ID] = f.Facts.Problem
 		}
 	}
 	circles, missing := validate.ParentCircles(apiTenants(all)), validate.MissingParents(apiTenants(all))
@@ -53,7 +53,7 @@ func (a *assembly) shareNamespaces(all []*ownTenant) {
 	for _, ns := range namespaces {
 		var chosen []int
 		for i, f := range all {
-			if f.Facts.selector.Matches(ns.labels) {
+			if f.Facts.Selector.Matches(ns.labels) {
 				chosen = append(chosen, i)
 			}
 		}

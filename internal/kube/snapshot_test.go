@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
@@ -260,9 +261,9 @@ func TestForeignWriter(t *testing.T) {
 		}
 		// The fake clientset keeps managed fields of its own, so the facts are made by hand.
 		w := newDeploymentFacts(d)
-		f := newServiceFacts(s, "namespace")
+		f := convert.NewServiceFacts(s, "namespace")
 		got := ""
-		if !f.scaled.IsZero() {
+		if !f.Scaled.IsZero() {
 			got = foreignWriter(w.writers).manager
 		}
 		if got != c.want {
@@ -341,22 +342,6 @@ func TestSetToZero(t *testing.T) {
 	} {
 		if got := newWorld(t, c.objects...).snapshot(t).Service("shop/cart").SetToZero; (got != "") != c.off {
 			t.Errorf("%s: set to 0 by %q, want it off %v", c.name, got, c.off)
-		}
-	}
-}
-
-// A ratio that is declared in the API is the one that chains are scaled by; what is no positive number is refused by name.
-func TestLinkRatioOfSpec(t *testing.T) {
-	for _, c := range []struct {
-		spec string
-		want float64
-		bad  bool
-	}{{"", 0, false}, {"3", 3, false}, {"0.4", 0.4, false}, {"0.0", 0, true}, {"-1", 0, true}, {"two", 0, true}} {
-		s := kubetest.Service("cart")
-		s.Spec.LinkGroup, s.Spec.LinkRatio = "checkout", c.spec
-		f := newServiceFacts(s, "namespace")
-		if bad := strings.Contains(f.problem.Message, "linkRatio"); bad != c.bad || !bad && f.service.LinkRatio != c.want || f.service.LinkGroup != "checkout" {
-			t.Errorf("%q: ratio %v of group %q, problem %q; want %v, refused %v", c.spec, f.service.LinkRatio, f.service.LinkGroup, f.problem, c.want, c.bad)
 		}
 	}
 }
@@ -667,7 +652,7 @@ func TestFreezeAndLeadership(t *testing.T) {
 	for reason, want := range map[string]bool{catalog.PoolReadyFrozen.Reason(): true, "Lending": false} {
 		pool.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionReady, Status: metav1.ConditionFalse,
 			Reason: reason}}
-		if got := newPoolFacts(pool).pool.SeenFrozen; got != want {
+		if got := convert.NewPoolFacts(pool).Pool.SeenFrozen; got != want {
 			t.Errorf("a pool that says %s: told frozen %v", reason, got)
 		}
 	}

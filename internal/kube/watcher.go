@@ -74,7 +74,7 @@ const waitsPause = 5 * time.Second
 // waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for the tick.
 func (c *watcher) waits() {
 	now := time.Now()
-	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.All(), func(s *ownShare) bool { return len(s.Facts.share.Parcels) > 0 }) {
+	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.All(), func(s *ownShare) bool { return len(s.Facts.Share.Parcels) > 0 }) {
 		return
 	}
 	c.waited.Store(&now)

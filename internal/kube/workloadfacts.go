@@ -16,6 +16,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -46,7 +47,7 @@ type workloadFacts struct {
 }
 
 func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
-	f := &workloadFacts{Header: object.HeaderOf(d), replicas: replicasOf(d.Spec.Replicas), request: podRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
+	f := &workloadFacts{Header: object.HeaderOf(d), replicas: replicasOf(d.Spec.Replicas), request: convert.PodRequests(&d.Spec.Template.Spec), devices: deviceAsksOf(&d.Spec.Template.Spec), tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(d.ManagedFields), leader: leadership.StampOn(d)}
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -57,7 +58,7 @@ func newDeploymentFacts(d *appsv1.Deployment) *workloadFacts {
 }
 
 func newStatefulSetFacts(s *appsv1.StatefulSet) *workloadFacts {
-	f := &workloadFacts{Header: object.HeaderOf(s), replicas: replicasOf(s.Spec.Replicas), request: podRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
+	f := &workloadFacts{Header: object.HeaderOf(s), replicas: replicasOf(s.Spec.Replicas), request: convert.PodRequests(&s.Spec.Template.Spec), devices: deviceAsksOf(&s.Spec.Template.Spec), tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
 		writers: replicaWriters(s.ManagedFields), updateRevision: s.Status.UpdateRevision, leader: leadership.StampOn(s)}
 	inTurn := s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	f.lacks = s.Status.Replicas < f.replicas && !(inTurn && s.Status.ReadyReplicas < s.Status.Replicas)
@@ -150,13 +151,10 @@ func newReplicaSetFacts(r *appsv1.ReplicaSet) *replicaSetFacts {
 	return f
 }
 
-// targetKey names what a scaler scales.
-type targetKey struct{ namespace, kind, name string }
-
 // scalerFacts is a HorizontalPodAutoscaler, a CronHorizontalPodAutoscaler, a VerticalPodAutoscaler or a KEDA ScaledObject.
 type scalerFacts struct {
 	object.Header
-	target   targetKey
+	target   convert.TargetKey
 	min, max int32
 	// adopted is the minReplicas that its owner wants of an HPA whose floor we raised.
 	adopted fleet.Known[int32]
@@ -172,14 +170,14 @@ type scalerFacts struct {
 
 func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
 	f := &scalerFacts{Header: object.HeaderOf(h), min: replicasOf(h.Spec.MinReplicas), max: h.Spec.MaxReplicas, leader: leadership.StampOn(h),
-		target: targetKey{h.Namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name}}
+		target: convert.TargetKey{Namespace: h.Namespace, Kind: h.Spec.ScaleTargetRef.Kind, Name: h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
 		f.writers = fieldWriters(h.ManagedFields, []string{"spec", "minReplicas"}, "")
 		own := min(int32(n), h.Spec.MaxReplicas) // more would be refused
 		if foreignWriter(f.writers).manager != "" {
 			own = f.min // written over our floor: the newest that its owner wants
 		}
-		f.adopted = fleet.KnownAt(own, timeOf(&h.CreationTimestamp))
+		f.adopted = fleet.KnownAt(own, convert.TimeOf(&h.CreationTimestamp))
 	}
 	if owner := metav1.GetControllerOf(h); owner != nil && owner.Kind == "ScaledObject" {
 		f.parent = owner.Name
@@ -189,8 +187,8 @@ func newHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *scalerFacts {
 
 func newScaledObjectFacts(u *unstructured.Unstructured) *scalerFacts {
 	f := newRefFacts(u, "scaleTargetRef")
-	if f.target.kind == "" {
-		f.target.kind = kindDeployment // KEDA's default
+	if f.target.Kind == "" {
+		f.target.Kind = kindDeployment // KEDA's default
 	}
 	f.paused = u.GetAnnotations()[v1alpha1.AnnotationKEDAPaused] == "true"
 	return f
@@ -207,5 +205,5 @@ func newVPAFacts(u *unstructured.Unstructured) *scalerFacts { return newRefFacts
 func newRefFacts(u *unstructured.Unstructured, field string) *scalerFacts {
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", field, "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", field, "name")
-	return &scalerFacts{Header: object.HeaderOf(u), target: targetKey{u.GetNamespace(), kind, name}}
+	return &scalerFacts{Header: object.HeaderOf(u), target: convert.TargetKey{Namespace: u.GetNamespace(), Kind: kind, Name: name}}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/cluster"
 	"github.com/springtide/springtide/internal/cli/screen"
 	"github.com/springtide/springtide/internal/cli/usage"
-	"github.com/springtide/springtide/internal/kube"
+	"github.com/springtide/springtide/internal/kube/convert"
 )
 
 // planCheck is what the check of one plan found.
@@ -73,7 +73,7 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 	checks := make([]planCheck, len(plans))
 	problems := 0
 	for i, p := range plans {
-		f := kube.FestivalOf(&p.FestivalPlan)
+		f := convert.FestivalOf(&p.FestivalPlan)
 		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits, onlineSupply(facts))}
 		checks[i].Tenants = tenantHours(f, facts, known)
 		for _, l := range f.Lifts {

@@ -16,7 +16,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/cluster"
 	"github.com/springtide/springtide/internal/cli/screen"
 	"github.com/springtide/springtide/internal/cli/usage"
-	"github.com/springtide/springtide/internal/kube"
+	"github.com/springtide/springtide/internal/kube/convert"
 )
 
 func newFestivalStatusCommand(o *cluster.Options) *cobra.Command {
@@ -71,7 +71,7 @@ func planStatus(ctx context.Context, o *cluster.Options, c *cluster.Clients, nam
 	p := &screen.Page{Title: "Plan " + name}
 	p.Add("Phase", "%s, approved: %t", cell.OrNone(plan.Status.Phase), plan.Spec.Approved)
 	p.Add("Time", "%s until %s", cell.Stamp(&plan.Spec.Start), cell.Stamp(&plan.Spec.End))
-	lifts := kube.FestivalOf(plan).Lifts
+	lifts := convert.FestivalOf(plan).Lifts
 	rows := make([][]string, len(lifts))
 	for i, l := range lifts {
 		now, seen := "not there", cell.None

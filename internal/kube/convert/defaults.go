@@ -1,4 +1,4 @@
-package kube
+package convert
 
 import (
 	"time"
@@ -25,7 +25,7 @@ func modeOf(s string) fleet.Mode {
 	return v1alpha1.DefaultMode
 }
 
-func or[T any](p *T, otherwise T) T {
+func Or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
 	}
@@ -33,10 +33,10 @@ func or[T any](p *T, otherwise T) T {
 }
 
 func seconds(p *int32, otherwise int32) time.Duration {
-	return time.Duration(or(p, otherwise)) * time.Second
+	return time.Duration(Or(p, otherwise)) * time.Second
 }
 
-func share(percent *int32, otherwise int32) float64 { return float64(or(percent, otherwise)) / 100 }
+func share(percent *int32, otherwise int32) float64 { return float64(Or(percent, otherwise)) / 100 }
 
 func orText[T ~string](s string, otherwise T) T {
 	if s == "" {

@@ -1,4 +1,4 @@
-package kube
+package convert
 
 import (
 	"slices"
@@ -11,23 +11,23 @@ import (
 	"github.com/springtide/springtide/internal/validate"
 )
 
-// serviceFacts is an ElasticService without anything observed.
-type serviceFacts struct {
-	service fleet.Service
-	key     targetKey
-	// problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
-	problem fleet.Problem
-	// scaled is when we last wrote replicas of the target; zero when never.
-	scaled time.Time
+// ServiceFacts is an ElasticService without anything observed.
+type ServiceFacts struct {
+	Service fleet.Service
+	Key     TargetKey
+	// Problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
+	Problem fleet.Problem
+	// Scaled is when we last wrote replicas of the target; zero when never.
+	Scaled time.Time
 }
 
-func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceFacts {
+func NewServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) ServiceFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
 	s := &a.Spec
-	f := serviceFacts{
-		key:    targetKey{a.Namespace, s.TargetRef.Kind, s.TargetRef.Name},
-		scaled: timeOf(a.Status.LastScaleTime),
-		service: fleet.Service{
+	f := ServiceFacts{
+		Key:    TargetKey{a.Namespace, s.TargetRef.Kind, s.TargetRef.Name},
+		Scaled: TimeOf(a.Status.LastScaleTime),
+		Service: fleet.Service{
 			ID:           fleet.ServiceID(name.String()),
 			UID:          fleet.UID(a.UID),
 			Target:       fleet.Name{Namespace: a.Namespace, Name: s.TargetRef.Name},
@@ -43,37 +43,37 @@ func newServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) serviceF
 		},
 	}
 	if t := a.Status.Takeovers; t != nil {
-		f.service.Takeovers = fleet.Takeovers{By: t.Manager, Count: t.Count, Last: timeOf(&t.LastTime)}
+		f.Service.Takeovers = fleet.Takeovers{By: t.Manager, Count: t.Count, Last: TimeOf(&t.LastTime)}
 	}
 	if r := a.Status.Recommendation; r != nil && r.AppliedTime != nil {
-		f.service.Resized = fleet.KnownAt(timeOf(r.AppliedTime), timeOf(r.AppliedTime))
+		f.Service.Resized = fleet.KnownAt(TimeOf(r.AppliedTime), TimeOf(r.AppliedTime))
 	}
 	// Texts that are not of their form are among the problems, as are those of the fields below.
-	f.service.SLO, _ = validate.SLO(&s.SLO)
-	f.service.Quantile, _ = v1alpha1.DefaultQuantile.Number()
+	f.Service.SLO, _ = validate.SLO(&s.SLO)
+	f.Service.Quantile, _ = v1alpha1.DefaultQuantile.Number()
 	if ps := validate.ElasticService(a, namespaceLabel); len(ps) > 0 {
-		f.problem = invalid(ps)
+		f.Problem = invalid(ps)
 		return f
 	}
 	var err error
 	if s.Forecast != nil && s.Forecast.Quantile != "" {
-		f.service.Quantile = judged(s.Forecast.Quantile.Number)
+		f.Service.Quantile = judged(s.Forecast.Quantile.Number)
 	}
 	if s.Startup != "" {
-		f.service.StartUp = judged(s.Startup.Parse)
+		f.Service.StartUp = judged(s.Startup.Parse)
 	}
-	f.service.Metrics = metricsOf(s, f.service.SLO.CPULimit())
+	f.Service.Metrics = metricsOf(s, f.Service.SLO.CPULimit())
 	for i := range s.Windows {
 		w := windowOf(s.Windows[i].Start, s.Windows[i].TimeZone, s.Windows[i].Duration)
-		w.Name, w.Min, w.Max = s.Windows[i].Name, or(s.Windows[i].MinReplicas, 0), or(s.Windows[i].MaxReplicas, 0)
-		f.service.Windows = append(f.service.Windows, w)
+		w.Name, w.Min, w.Max = s.Windows[i].Name, Or(s.Windows[i].MinReplicas, 0), Or(s.Windows[i].MaxReplicas, 0)
+		f.Service.Windows = append(f.Service.Windows, w)
 	}
 	if s.LinkRatio != "" {
-		if f.service.LinkRatio, err = strconv.ParseFloat(s.LinkRatio, 64); err != nil || !(f.service.LinkRatio > 0) {
-			f.problem = catalog.InvalidLinkRatio.Of(s.LinkRatio)
+		if f.Service.LinkRatio, err = strconv.ParseFloat(s.LinkRatio, 64); err != nil || !(f.Service.LinkRatio > 0) {
+			f.Problem = catalog.InvalidLinkRatio.Of(s.LinkRatio)
 		}
 	}
-	f.service.Calendar = calendarOf(s.Calendar)
+	f.Service.Calendar = calendarOf(s.Calendar)
 	return f
 }
 
@@ -88,7 +88,7 @@ func calendarOf(c *v1alpha1.Calendar) fleet.Calendar {
 	}
 	out := fleet.Calendar{Zone: zone, Regions: slices.Sorted(slices.Values(c.Regions))}
 	for i := range c.Days {
-		d := fleet.NamedDay{Name: c.Days[i].Name, Length: int(or(c.Days[i].Days, 1))}
+		d := fleet.NamedDay{Name: c.Days[i].Name, Length: int(Or(c.Days[i].Days, 1))}
 		if d.Year, d.Month, d.Day, err = validate.Date(c.Days[i].Date); err != nil {
 			panic("a calendar that was not judged: " + err.Error())
 		}
@@ -143,3 +143,6 @@ func windowOf(start, zone string, length v1alpha1.Duration) fleet.Window {
 	}
 	return fleet.Window{Schedule: start, Zone: loc, Duration: judged(length.Parse)}
 }
+
+// TargetKey names what a scaler scales.
+type TargetKey struct{ Namespace, Kind, Name string }

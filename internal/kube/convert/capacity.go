@@ -1,4 +1,4 @@
-package kube
+package convert
 
 import (
 	"cmp"
@@ -16,16 +16,16 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// poolFacts is a CapacityPool.
-type poolFacts struct {
-	pool     fleet.Pool
-	selector labels.Selector
-	problem  fleet.Problem
+// PoolFacts is a CapacityPool.
+type PoolFacts struct {
+	Pool     fleet.Pool
+	Selector labels.Selector
+	Problem  fleet.Problem
 }
 
-func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
+func NewPoolFacts(a *v1alpha1.CapacityPool) PoolFacts {
 	s := &a.Spec
-	f := poolFacts{pool: fleet.Pool{
+	f := PoolFacts{Pool: fleet.Pool{
 		ID:            fleet.PoolID(a.Name),
 		Class:         fleet.Class(s.Class),
 		Mode:          modeOf(s.Mode),
@@ -37,8 +37,8 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 		MinimumTerm:   seconds(s.MinimumTermSeconds, v1alpha1.DefaultMinimumTermSeconds),
 		Scheduler:     s.SchedulerName,
 		Waits:         orText(s.WhenFull, v1alpha1.DefaultWhenFull) != v1alpha1.DefaultWhenFull,
-		MovesAtOnce:   int(or(s.Moves.AtOnce, v1alpha1.DefaultMovesAtOnce)),
-		MovesPerHour:  int(or(s.Moves.PerHour, v1alpha1.DefaultMovesPerHour)),
+		MovesAtOnce:   int(Or(s.Moves.AtOnce, v1alpha1.DefaultMovesAtOnce)),
+		MovesPerHour:  int(Or(s.Moves.PerHour, v1alpha1.DefaultMovesPerHour)),
 		Ladder: fleet.Ladder{
 			Patience: seconds(s.Ladder.EvictionPatienceSeconds, v1alpha1.DefaultEvictionPatienceSeconds),
 			Kill:     seconds(s.Ladder.KillSeconds, v1alpha1.DefaultKillSeconds),
@@ -53,9 +53,9 @@ func newPoolFacts(a *v1alpha1.CapacityPool) poolFacts {
 			return c.Type == catalog.ConditionReady && c.Reason == catalog.PoolReadyFrozen.Reason()
 		}),
 	}}
-	f.selector = selectorOf(&s.NodeSelector)
+	f.Selector = selectorOf(&s.NodeSelector)
 	if ps := validate.CapacityPool(a); len(ps) > 0 {
-		f.problem = invalid(ps)
+		f.Problem = invalid(ps)
 	}
 	return f
 }
@@ -69,40 +69,40 @@ func selectorOf(s *v1alpha1.Selector) labels.Selector {
 	return sel
 }
 
-// tenantFacts is a CapacityQuota.
-type tenantFacts struct {
-	tenant   fleet.Tenant
-	selector labels.Selector
-	problem  fleet.Problem
+// TenantFacts is a CapacityQuota.
+type TenantFacts struct {
+	Tenant   fleet.Tenant
+	Selector labels.Selector
+	Problem  fleet.Problem
 }
 
-func newTenantFacts(a *v1alpha1.CapacityQuota) tenantFacts {
+func NewTenantFacts(a *v1alpha1.CapacityQuota) TenantFacts {
 	s := &a.Spec
-	f := tenantFacts{tenant: fleet.Tenant{
+	f := TenantFacts{Tenant: fleet.Tenant{
 		ID:             fleet.TenantID(a.Name),
 		Parent:         fleet.TenantID(s.Parent),
 		Guarantee:      amounts(&s.Guarantee),
-		LendingLimit:   limitOf(s.LendingLimit, timeOf(&a.CreationTimestamp)),
-		BorrowingLimit: limitOf(s.BorrowingLimit, timeOf(&a.CreationTimestamp)),
-		Parcels:        parcelTerms(s.Parcels, timeOf(&a.CreationTimestamp)),
+		LendingLimit:   limitOf(s.LendingLimit, TimeOf(&a.CreationTimestamp)),
+		BorrowingLimit: limitOf(s.BorrowingLimit, TimeOf(&a.CreationTimestamp)),
+		Parcels:        parcelTerms(s.Parcels, TimeOf(&a.CreationTimestamp)),
 		Drain:          seconds(s.DrainSeconds, v1alpha1.DefaultDrainSeconds),
-		OverSince:      timeOf(a.Status.OverSince),
-		Notices:        noticesOf(a.Status.Notices),
-		BurstSince:     timeOf(a.Status.BurstSince),
+		OverSince:      TimeOf(a.Status.OverSince),
+		Notices:        NoticesOf(a.Status.Notices),
+		BurstSince:     TimeOf(a.Status.BurstSince),
 		MaxPriority:    priorityOf(orText(s.HighestJobPriority, v1alpha1.DefaultHighestJobPriority)),
 	}}
 	if b := s.Burst; b != nil {
-		f.tenant.Burst = fleet.Burst{Percent: int(b.Percent), Duration: time.Duration(b.DurationSeconds) * time.Second}
+		f.Tenant.Burst = fleet.Burst{Percent: int(b.Percent), Duration: time.Duration(b.DurationSeconds) * time.Second}
 	}
-	f.selector = selectorOf(&s.NamespaceSelector)
+	f.Selector = selectorOf(&s.NamespaceSelector)
 	if ps := validate.CapacityQuota(a); len(ps) > 0 {
-		f.problem = invalid(ps)
+		f.Problem = invalid(ps)
 		return f
 	}
 	for i := range s.Slices {
 		w := windowOf(s.Slices[i].Start, s.Slices[i].TimeZone, s.Slices[i].Duration)
 		w.Name = s.Slices[i].Name
-		f.tenant.Slices = append(f.tenant.Slices, fleet.Slice{Window: w, Guarantee: amounts(&s.Slices[i].Guarantee)})
+		f.Tenant.Slices = append(f.Tenant.Slices, fleet.Slice{Window: w, Guarantee: amounts(&s.Slices[i].Guarantee)})
 	}
 	return f
 }
@@ -141,74 +141,74 @@ func priorityOf(s string) fleet.JobPriority {
 
 // FestivalOf is the plan as the planner knows it. A lift narrows the festival and never widens it.
 func FestivalOf(a *v1alpha1.FestivalPlan) fleet.Festival {
-	f := fleet.Festival{ID: a.Name, Start: timeOf(&a.Spec.Start), End: timeOf(&a.Spec.End), Approved: a.Spec.Approved, TakeStable: a.Spec.TakeStable}
+	f := fleet.Festival{ID: a.Name, Start: TimeOf(&a.Spec.Start), End: TimeOf(&a.Spec.End), Approved: a.Spec.Approved, TakeStable: a.Spec.TakeStable}
 	for i := range a.Spec.Lifts {
 		l := &a.Spec.Lifts[i]
 		lift := fleet.Lift{
 			Service: fleet.ServiceID(fleet.Name{Namespace: l.Namespace, Name: l.Service}.String()),
-			Factor:  float64(or(l.LoadPercent, 0)) / 100,
-			Floor:   or(l.FloorReplicas, 0),
+			Factor:  float64(Or(l.LoadPercent, 0)) / 100,
+			Floor:   Or(l.FloorReplicas, 0),
 			Start:   f.Start,
 			End:     f.End,
 		}
 		if l.Start != nil && l.Start.After(lift.Start) {
-			lift.Start = timeOf(l.Start)
+			lift.Start = TimeOf(l.Start)
 		}
 		if l.End != nil && l.End.Time.Before(lift.End) {
-			lift.End = timeOf(l.End)
+			lift.End = TimeOf(l.End)
 		}
 		f.Lifts = append(f.Lifts, lift)
 	}
 	return f
 }
 
-// jobFacts is an ElasticJob without what its workloads say.
-type jobFacts struct {
-	job fleet.Job
-	// members are those of the spec, in the order of job.Members.
-	members []v1alpha1.JobMember
-	// last are the sizes that were written last, in the same order.
-	last []lastSize
+// JobFacts is an ElasticJob without what its workloads say.
+type JobFacts struct {
+	Job fleet.Job
+	// Members are those of the spec, in the order of job.Members.
+	Members []v1alpha1.JobMember
+	// Last are the sizes that were written last, in the same order.
+	Last []LastSize
 }
 
-// lastSize is a size that was written, and when; never while the time is zero.
-type lastSize struct {
-	size int32
-	at   time.Time
+// LastSize is a size that was written, and when; never while the time is zero.
+type LastSize struct {
+	Size int32
+	At   time.Time
 }
 
-func newJobFacts(a *v1alpha1.ElasticJob) jobFacts {
+func NewJobFacts(a *v1alpha1.ElasticJob) JobFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
-	f := jobFacts{members: a.Spec.Members, job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
+	f := JobFacts{Members: a.Spec.Members, Job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
 	if c := a.Spec.Checkpoint; c != nil {
-		f.job.Checkpoint = time.Duration(c.Seconds) * time.Second
+		f.Job.Checkpoint = time.Duration(c.Seconds) * time.Second
 	}
 	if t, err := time.Parse(time.RFC3339, a.Annotations[v1alpha1.AnnotationCheckpoint]); err == nil {
-		f.job.LastCheckpoint = fleet.KnownAt(t.UTC(), t.UTC())
+		f.Job.LastCheckpoint = fleet.KnownAt(t.UTC(), t.UTC())
 	}
 	if t := a.Status.LastRecallTime; t != nil {
-		f.job.LastRecalled = fleet.KnownAt(timeOf(t), timeOf(t))
+		f.Job.LastRecalled = fleet.KnownAt(TimeOf(t), TimeOf(t))
 	}
-	f.job.Gang = gangFacts(a.Status.Gang)
-	f.job.GangTimeout = time.Duration(a.Spec.GangTimeoutSeconds) * time.Second
+	f.Job.Gang = GangFacts(a.Status.Gang)
+	f.Job.GangTimeout = time.Duration(a.Spec.GangTimeoutSeconds) * time.Second
 	for i := range a.Spec.Members {
 		m := &a.Spec.Members[i]
-		f.job.Members = append(f.job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,
+		f.Job.Members = append(f.Job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,
 			Workload: fleet.Name{Namespace: a.Namespace, Name: m.WorkloadRef.Name}})
-		var last lastSize
-		if was := memberStatus(&a.Status, m.Role); was != nil {
-			last = lastSize{was.LastSize, timeOf(was.LastScaleTime)}
+		var last LastSize
+		if was := MemberStatus(&a.Status, m.Role); was != nil {
+			last = LastSize{was.LastSize, TimeOf(was.LastScaleTime)}
 			if t := was.Takeovers; t != nil {
-				f.job.Members[i].Takeovers = fleet.Takeovers{By: t.Manager, Count: t.Count, Last: timeOf(&t.LastTime)}
+				f.Job.Members[i].Takeovers = fleet.Takeovers{By: t.Manager, Count: t.Count, Last: TimeOf(&t.LastTime)}
 			}
 		}
-		f.last = append(f.last, last)
+		f.Last = append(f.Last, last)
 	}
 	return f
 }
 
-// memberStatus finds what a status says of a role; nil where it says nothing.
-func memberStatus(s *v1alpha1.ElasticJobStatus, role string) *v1alpha1.JobMemberStatus {
+// MemberStatus finds what a status says of a role; nil where it says nothing.
+func MemberStatus(s *v1alpha1.ElasticJobStatus, role string) *v1alpha1.JobMemberStatus {
 	for i := range s.Members {
 		if s.Members[i].Role == role {
 			return &s.Members[i]
@@ -217,16 +217,16 @@ func memberStatus(s *v1alpha1.ElasticJobStatus, role string) *v1alpha1.JobMember
 	return nil
 }
 
-// newLoanFacts reads a Loan. A status that was never written is that of a loan just begun.
-func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
+// NewLoanFacts reads a Loan. A status that was never written is that of a loan just begun.
+func NewLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 	s := &a.Status
 	l := fleet.Loan{
 		ID: fleet.LoanID(a.Name), UID: fleet.UID(a.UID), Kind: fleet.ParcelKind(a.Spec.Kind),
 		Node: fleet.NodeID(a.Spec.NodeUID), NodeName: a.Spec.NodeName, Cells: ints(a.Spec.Cells), Capacity: amounts(&a.Spec.Capacity),
 		From: fleet.PoolID(a.Spec.From), To: fleet.PoolID(a.Spec.To),
 		Phase: orText(s.Phase, fleet.Emptying), Epoch: facts.Epoch(s.Epoch), LeaderEpoch: s.LeaderEpoch,
-		Created: timeOf(&a.Spec.BeginTime), Since: timeOf(s.Since), Due: timeOf(s.Due), ExpectedUntil: timeOf(s.ExpectedUntil), Deadline: timeOf(s.Deadline), KillAt: timeOf(s.KillTime),
-		FirstNotice: timeOf(s.FirstNotice), LentAt: timeOf(s.LentTime), CleanAt: timeOf(s.CleanTime),
+		Created: TimeOf(&a.Spec.BeginTime), Since: TimeOf(s.Since), Due: TimeOf(s.Due), ExpectedUntil: TimeOf(s.ExpectedUntil), Deadline: TimeOf(s.Deadline), KillAt: TimeOf(s.KillTime),
+		FirstNotice: TimeOf(s.FirstNotice), LentAt: TimeOf(s.LentTime), CleanAt: TimeOf(s.CleanTime),
 		Vanished: fleet.NodeID(s.VanishedNodeUID), Claimant: fleet.ServiceID(s.Claimant), Reason: reason.Said(s.Reason), Version: a.ResourceVersion, Asked: a.Annotations[v1alpha1.AnnotationRecall],
 	}
 	if l.Since.IsZero() {
@@ -237,33 +237,33 @@ func newLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 	return l
 }
 
-// shareFacts is a NodeShare: the lock, joined with what the node side reported.
-type shareFacts struct {
-	node  fleet.NodeID
-	share fleet.Share
-	// agent is the node whose agent is on record; empty where none is.
-	agent fleet.NodeID
-	// generation is that of the spec, acks the generations that the scheduler's partitions acknowledged, by the names of their Leases.
-	generation int64
-	acks       map[string]int64
-	// byAgent: an agent wrote the reports, in the time of its machine.
-	byAgent bool
+// ShareFacts is a NodeShare: the lock, joined with what the node side reported.
+type ShareFacts struct {
+	Node  fleet.NodeID
+	Share fleet.Share
+	// Agent is the node whose agent is on record; empty where none is.
+	Agent fleet.NodeID
+	// Generation is that of the spec, acks the generations that the scheduler's partitions acknowledged, by the names of their Leases.
+	Generation int64
+	Acks       map[string]int64
+	// ByAgent: an agent wrote the reports, in the time of its machine.
+	ByAgent bool
 }
 
-func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
-	f := shareFacts{node: fleet.NodeID(a.Spec.NodeUID), share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
-	f.generation, f.byAgent = a.Generation, a.Status.Reporter == v1alpha1.ReporterAgent
+func NewShareFacts(a *v1alpha1.NodeShare) ShareFacts {
+	f := ShareFacts{Node: fleet.NodeID(a.Spec.NodeUID), Share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
+	f.Generation, f.ByAgent = a.Generation, a.Status.Reporter == v1alpha1.ReporterAgent
 	for i := range a.Status.Acks {
-		if f.acks == nil {
-			f.acks = map[string]int64{}
+		if f.Acks == nil {
+			f.Acks = map[string]int64{}
 		}
-		f.acks[a.Status.Acks[i].Instance] = a.Status.Acks[i].Generation
+		f.Acks[a.Status.Acks[i].Instance] = a.Status.Acks[i].Generation
 	}
 	if r := a.Status.Agent; r != nil {
-		f.agent = fleet.NodeID(r.NodeUID)
+		f.Agent = fleet.NodeID(r.NodeUID)
 	}
 	if r := a.Spec.Rest; r != nil {
-		f.share.Rest = fleet.Rest{Turns: int(r.TurnedBack), Until: timeOf(&r.Until)}
+		f.Share.Rest = fleet.Rest{Turns: int(r.TurnedBack), Until: TimeOf(&r.Until)}
 	}
 	for i := range a.Spec.Parcels {
 		p := &a.Spec.Parcels[i]
@@ -272,15 +272,15 @@ func newShareFacts(a *v1alpha1.NodeShare) shareFacts {
 			// Reports are matched by the loan's UID: a loan of the same name that was begun again has another, and its
 			// epoch starts over.
 			if r := &a.Status.Parcels[j]; r.LoanUID == p.LoanUID {
-				out.Clean, out.CleanEpoch, out.CleanAt = r.Clean, facts.Epoch(r.Epoch), timeOf(r.Time)
+				out.Clean, out.CleanEpoch, out.CleanAt = r.Clean, facts.Epoch(r.Epoch), TimeOf(r.Time)
 			}
 		}
-		f.share.Parcels = append(f.share.Parcels, out)
+		f.Share.Parcels = append(f.Share.Parcels, out)
 	}
-	slices.SortFunc(f.share.Parcels, func(a, b fleet.ShareParcel) int { return slices.Compare(a.Cells, b.Cells) })
+	slices.SortFunc(f.Share.Parcels, func(a, b fleet.ShareParcel) int { return slices.Compare(a.Cells, b.Cells) })
 	for i := range a.Status.Evictions {
 		e := &a.Status.Evictions[i]
-		f.share.Evicted = append(f.share.Evicted, fleet.AgentEviction{Owner: e.Owner, At: timeOf(&e.Time)})
+		f.Share.Evicted = append(f.Share.Evicted, fleet.AgentEviction{Owner: e.Owner, At: TimeOf(&e.Time)})
 	}
 	return f
 }
@@ -293,7 +293,7 @@ func ints(in []int32) []int {
 	return out
 }
 
-func int32s(in []int) []int32 {
+func Int32s(in []int) []int32 {
 	out := make([]int32, len(in))
 	for i, v := range in {
 		out[i] = int32(v)
@@ -301,25 +301,25 @@ func int32s(in []int) []int32 {
 	return out
 }
 
-// timeOf reads a time of the API. They arrive in the process's local zone and are brought to UTC, so that equal facts are equal bytes on
+// TimeOf reads a time of the API. They arrive in the process's local zone and are brought to UTC, so that equal facts are equal bytes on
 // any machine.
-func timeOf(t *metav1.Time) time.Time {
+func TimeOf(t *metav1.Time) time.Time {
 	if t == nil || t.IsZero() {
 		return time.Time{}
 	}
 	return t.UTC()
 }
 
-// stamp is the way back. API times are whole seconds; a deadline is rounded up, so that writing it never shortens what was announced.
-func stamp(t time.Time) *metav1.Time {
+// Stamp is the way back. API times are whole seconds; a deadline is rounded up, so that writing it never shortens what was announced.
+func Stamp(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }
 
-func stampUp(t time.Time) *metav1.Time {
-	s := stamp(t)
+func StampUp(t time.Time) *metav1.Time {
+	s := Stamp(t)
 	if s != nil && s.Time.Before(t) {
 		s.Time = s.Add(time.Second)
 	}

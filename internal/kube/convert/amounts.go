@@ -1,4 +1,4 @@
-package kube
+package convert
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,22 +9,22 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 )
 
-// gpuResource is the extended resource that fillers ask for GPUs by.
-const gpuResource = "nvidia.com/gpu"
+// GPUResource is the extended resource that fillers ask for GPUs by.
+const GPUResource = "nvidia.com/gpu"
 
-// podRequests is what the scheduler will count for a pod of a template, the pod itself included.
-func podRequests(spec *corev1.PodSpec) fleet.Resources {
+// PodRequests is what the scheduler will count for a pod of a template, the pod itself included.
+func PodRequests(spec *corev1.PodSpec) fleet.Resources {
 	return facts.Resources(facts.PodRequests(spec)).OnePod()
 }
 
-// requestsOf is what the scheduler counts for a pod that is there, the pod itself included.
-func requestsOf(p *corev1.Pod) fleet.Resources {
+// RequestsOf is what the scheduler counts for a pod that is there, the pod itself included.
+func RequestsOf(p *corev1.Pod) fleet.Resources {
 	return facts.Resources(facts.RequestsOf(p)).OnePod()
 }
 
-// cpuLimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has.
+// CPULimit is the CPU that the containers of a pod may use together, 0 where one of them may use what the machine has.
 // Init containers have ended.
-func cpuLimit(spec *corev1.PodSpec) fleet.MilliCPU {
+func CPULimit(spec *corev1.PodSpec) fleet.MilliCPU {
 	all := spec.Containers
 	for i := range spec.InitContainers {
 		if c := &spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
@@ -48,8 +48,8 @@ func amounts(a *v1alpha1.ResourceAmounts) fleet.Resources {
 	return fleet.Resources{CPU: cpu, Memory: memory, GPU: a.GPU}
 }
 
-// apiAmounts turns amounts of the fleet into those of the API.
-func apiAmounts(r fleet.Resources) v1alpha1.ResourceAmounts {
+// APIAmounts turns amounts of the fleet into those of the API.
+func APIAmounts(r fleet.Resources) v1alpha1.ResourceAmounts {
 	return v1alpha1.ResourceAmounts{
 		CPU:    *resource.NewMilliQuantity(int64(r.CPU), resource.DecimalSI),
 		Memory: *resource.NewQuantity(int64(r.Memory), resource.BinarySI),
