@@ -17,6 +17,7 @@ import (
 	agent "github.com/springtide/springtide/agent/share"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/validate"
@@ -149,9 +150,9 @@ func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	cfg.UserAgent = v1alpha1.FieldManager
 	// The lease and events pass by the fence: what renews the lease cannot wait for it, and an event moves nothing.
 	outside := rest.CopyConfig(cfg)
-	guard := newFence(o.Identity)
+	guard := fence.New(o.Identity)
 	countWrites(cfg) // those that the fence refuses are no requests
-	guard.wrap(cfg)
+	guard.Wrap(cfg)
 	dyn, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("kube: make the client of our kinds: %w", err)
@@ -184,9 +185,9 @@ const (
 	sideBurst = 100
 )
 
-func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence,
+func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
-	w, t, r := newWatcher(core, dyn, o, f.watched), &leadership.Term{}, newRecorder(o.Log)
+	w, t, r := newWatcher(core, dyn, o, f.Watched), &leadership.Term{}, newRecorder(o.Log)
 	c := &Cluster{watcher: w, Term: t, recorder: r, observer: newObserver(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
 	c.actuator = newActuator(w, t, c.hostLists, c.observer.fresh, evict)
 	c.reports = newReports(w, c.observer, r, c.hostLists, c.groups, c.actuator.newerMet)

@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -103,7 +104,7 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Cluster = newCluster(w.core, w.core, w.dyn, o, newFence(o.Identity), func(ctx context.Context, e *policyv1.Eviction) error {
+	w.Cluster = newCluster(w.core, w.core, w.dyn, o, fence.New(o.Identity), func(ctx context.Context, e *policyv1.Eviction) error {
 		return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e) // the fake has no REST client
 	})
 	t.Cleanup(func() { w.checkRights(t) })

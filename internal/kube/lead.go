@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
@@ -42,10 +43,10 @@ type elector struct {
 	side  kubernetes.Interface
 	lease leaseTimes
 	// fence stands in the transports of the writing clients.
-	fence *fence
+	fence *fence.Fence
 }
 
-func newElector(w *watcher, t *leadership.Term, r *recorder, side kubernetes.Interface, f *fence, observe func() (*fleet.Snapshot, error)) *elector {
+func newElector(w *watcher, t *leadership.Term, r *recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *elector {
 	return &elector{watcher: w, Term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
 }
 
@@ -60,7 +61,7 @@ var ErrLeaseLost = errors.New("kube: the leader's lease was lost")
 // The Lease is given up only after f returned, so that a successor never starts while a write of ours is still under way. (The election's
 // own release on cancel does it the other way round, and holds the work's context back for as long as the release takes.)
 func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
-	c.fence.stand(c.lease.duration - c.lease.margin)
+	c.fence.Stand(c.lease.duration - c.lease.margin)
 	election, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	// Standing by ends with ctx; once leading, the election goes on until f is done.
@@ -95,11 +96,11 @@ func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 	case err = <-finished:
 	case <-leading.Done():
 		err = c.standDown(stop, finished)
-	case <-c.fence.lost():
+	case <-c.fence.Lost():
 		err = c.standDown(stop, finished)
 	}
-	deposed := c.fence.cause()
-	c.fence.close("the leadership of this process is over")
+	deposed := c.fence.Cause()
+	c.fence.Close("the leadership of this process is over")
 	if leading.Err() != nil {
 		return errors.Join(ErrLeaseLost, deposed, err)
 	}
@@ -127,12 +128,12 @@ func (c *elector) standDown(stop context.CancelFunc, finished <-chan error) erro
 
 func (c *elector) elector(started func(context.Context)) (*leaderelection.LeaderElector, error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &fencedLock{f: c.fence, Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: c.o.Namespace, Name: leaseName},
+		Lock: &fence.Lock{F: c.fence, Interface: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.o.Namespace, Name: fence.LeaseName},
 			Client:     c.side.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: c.o.Identity},
 		}},
-		LeaseDuration: c.lease.duration, RenewDeadline: c.lease.renew, RetryPeriod: c.lease.retry, Name: leaseName,
+		LeaseDuration: c.lease.duration, RenewDeadline: c.lease.renew, RetryPeriod: c.lease.retry, Name: fence.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: started, OnStoppedLeading: func() {}},
 	})
 }
@@ -165,7 +166,7 @@ func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
 func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
-	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return leadership.Held{}, fmt.Errorf("read the lease: %w", err)
 	}
@@ -208,7 +209,7 @@ func fencedResources() []schema.GroupVersionResource {
 func countOf(lease *coordinationv1.Lease) int64 {
 	var count int64
 	if t := lease.Spec.LeaseTransitions; t != nil {
-		if count = int64(*t); count < 0 || count > mostTransitions {
+		if count = int64(*t); count < 0 || count > fence.MostTransitions {
 			count = 0 // as the election counts on from
 		}
 	}
@@ -224,7 +225,7 @@ func countOf(lease *coordinationv1.Lease) int64 {
 func (c *elector) noteEpoch(ctx context.Context, epoch int64) error {
 	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the election renews it meanwhile
-		lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})
+		lease, err := leases.Get(ctx, fence.LeaseName, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("read the lease: %w", err)
 		}
@@ -262,7 +263,7 @@ func (c *elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lease.retry)
 	defer cancel()
 	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
-	lease, err := leases.Get(ctx, leaseName, metav1.GetOptions{})
+	lease, err := leases.Get(ctx, fence.LeaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.o.Identity {
 		return
 	}

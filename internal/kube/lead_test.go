@@ -18,11 +18,12 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.Namespace, Name: leaseName},
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.Namespace, Name: fence.LeaseName},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &transitions, LeaseDurationSeconds: kubetest.Ptr(int32(15)),
 			AcquireTime: kubetest.Ptr(metav1.NowMicro()), RenewTime: kubetest.Ptr(metav1.NowMicro())}}
 }
@@ -115,7 +116,7 @@ func TestLeadHandsOver(t *testing.T) {
 		}
 		cancel()
 		<-work.Done()
-		l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+		l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), fence.LeaseName, metav1.GetOptions{})
 		if err != nil || *l.Spec.HolderIdentity != "test" {
 			t.Errorf("the lease must be ours until the work is done: %v, %v", l, err)
 		}
@@ -124,7 +125,7 @@ func TestLeadHandsOver(t *testing.T) {
 	if err != nil || seen != 1 {
 		t.Fatalf("epoch %d, err %v", seen, err)
 	}
-	l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), fence.LeaseName, metav1.GetOptions{})
 	if err != nil || *l.Spec.HolderIdentity != "" {
 		t.Errorf("the lease was not given up: %+v, %v", l.Spec, err)
 	}
@@ -217,41 +218,41 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 		w.lease.renew = 2 * time.Minute
 		w.lease.duration = 3 * time.Minute
 		err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
-			if _, err := w.fence.left(); err != nil {
+			if _, err := w.fence.Left(); err != nil {
 				t.Errorf("%s: a write of the leader is refused: %v", name, err)
 			}
 			seen()
 			<-work.Done()
 			return nil
 		})
-		var fenced *FencedError
+		var fenced *fence.RefusedError
 		if !errors.Is(err, ErrLeaseLost) || !errors.As(err, &fenced) || !strings.Contains(fenced.Reason, "another") {
 			t.Errorf("%s: err = %v", name, err)
 		}
-		if _, err := w.fence.left(); !errors.As(err, &fenced) {
+		if _, err := w.fence.Left(); !errors.As(err, &fenced) {
 			t.Errorf("%s: a write passes after the lead was lost: %v", name, err)
 		}
 	}
 }
 
 // watchedBy has a fence see a Lease as the watch brings it.
-func watchedBy(f *fence, l *coordinationv1.Lease) {
+func watchedBy(f *fence.Fence, l *coordinationv1.Lease) {
 	facts := newLeaseFacts(l)
-	f.watched(facts.holder, facts.transitions)
+	f.Watched(facts.holder, facts.transitions)
 }
 
 // A watch that is behind names the holder before this one: that is no news.
 func TestAnOldLeaseIsNoNews(t *testing.T) {
-	f := newFence("us")
-	f.stand(time.Minute)
-	f.renew(f.now(), &resourcelock.LeaderElectionRecord{HolderIdentity: "us", LeaderTransitions: 4})
+	f := fence.New("us")
+	f.Stand(time.Minute)
+	f.Renew(f.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: "us", LeaderTransitions: 4})
 	watchedBy(f, leaderLease("before us", 3))
 	watchedBy(f, leaderLease("us", 4))
-	if _, err := f.left(); err != nil {
+	if _, err := f.Left(); err != nil {
 		t.Error(err)
 	}
 	watchedBy(f, leaderLease("after us", 5))
-	if _, err := f.left(); err == nil {
+	if _, err := f.Left(); err == nil {
 		t.Error("a lease of another holder after us tells nothing")
 	}
 }
@@ -269,13 +270,13 @@ func TestALeaseIsBounded(t *testing.T) {
 		l := leaderLease("gone", 3)
 		change(l)
 		w := newWorld(t, l)
-		lock := &fencedLock{f: w.fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta, Client: w.core.CoordinationV1(),
+		lock := &fence.Lock{F: w.fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta, Client: w.core.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: "test"}}}
 		r, _, err := lock.Get(t.Context())
-		if err != nil || r.LeaseDurationSeconds > mostLeaseSeconds || r.LeaderTransitions < 0 || int64(int32(r.LeaderTransitions+1)) != int64(r.LeaderTransitions+1) || r.LeaderTransitions > mostTransitions {
+		if err != nil || r.LeaseDurationSeconds > fence.MostLeaseSeconds || r.LeaderTransitions < 0 || int64(int32(r.LeaderTransitions+1)) != int64(r.LeaderTransitions+1) || r.LeaderTransitions > fence.MostTransitions {
 			t.Errorf("%s: the election reads %+v, %v", name, r, err)
 		}
-		if next, err := w.nextEpochUnheld(t); err != nil || next > mostTransitions+1 {
+		if next, err := w.nextEpochUnheld(t); err != nil || next > fence.MostTransitions+1 {
 			t.Errorf("%s: epoch %d, %v", name, next, err)
 		}
 	}
@@ -284,7 +285,7 @@ func TestALeaseIsBounded(t *testing.T) {
 // nextEpochUnheld is the epoch that a leader would take, though the Lease names another holder.
 func (w *world) nextEpochUnheld(t *testing.T) (int64, error) {
 	t.Helper()
-	l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), leaseName, metav1.GetOptions{})
+	l, err := w.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), fence.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return 0, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -196,7 +197,7 @@ func (c *watcher) listen() error {
 	onLease := c.leases.OnChange(func(before, after *leaseFacts) {
 		if after == nil {
 			c.agents.forget(before)
-		} else if after.Name == leaseName {
+		} else if after.Name == fence.LeaseName {
 			c.heard(after.holder, after.transitions)
 		}
 	})

@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -233,7 +234,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	stop()
 
 	// A new installation: the Lease is gone, the targets stay.
-	if err := p.core.CoordinationV1().Leases(kubetest.Namespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
+	if err := p.core.CoordinationV1().Leases(kubetest.Namespace).Delete(t.Context(), fence.LeaseName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.stampTarget(t, id, leadership.StampText(900_000, lease, made.UID))

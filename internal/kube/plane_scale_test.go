@@ -27,6 +27,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
@@ -432,13 +433,13 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	if err := write(second, e2); err != nil {
 		t.Fatal(err)
 	}
-	var fenced *FencedError
+	var fenced *fence.RefusedError
 	if err := write(first, e1); !errors.As(err, &fenced) {
 		t.Errorf("a write of the leader before: %v", err)
 	}
 	// The same without the fence, as a leader that believes in its lease: the API server refuses it, and that ends the belief.
-	first.fence.stand(time.Minute)
-	first.fence.renew(first.fence.now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.o.Identity})
+	first.fence.Stand(time.Minute)
+	first.fence.Renew(first.fence.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.o.Identity})
 	if err := write(first, e1); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaderEpoch must not fall") {
 		t.Errorf("a write of the leader before: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/springtide/springtide/api/catalog"
+	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 )
@@ -44,7 +45,7 @@ func (c *elector) awaitRivals(ctx context.Context) error {
 			known = rival
 			c.o.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.o.Namespace))
 			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace,
-				Name: leaseName}
+				Name: fence.LeaseName}
 			c.event(lease, catalog.EventAnotherInstallation, rival, c.o.Namespace)
 		}
 		c.o.Alive()
@@ -71,7 +72,7 @@ func (c *elector) rival(ctx context.Context) (string, error) {
 				continue
 			}
 			asked[namespace] = true
-			lease, err := c.side.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
+			lease, err := c.side.CoordinationV1().Leases(namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
 				continue
@@ -99,7 +100,7 @@ func (c *elector) checkRivals() {
 		// A lower epoch is that of an installation before this one.
 		other, theirs := p.API.Status.LeaderNamespace, p.API.Status.LeaderEpoch
 		if other != "" && other != c.o.Namespace && theirs >= ours && leadership.Believable(theirs, ours) {
-			c.fence.close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
+			c.fence.Close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
 			return
 		}
 	}

@@ -85,7 +85,7 @@ func (c *elector) takeOver(ctx context.Context, m *moving, l leadership.Held) er
 		return context.Cause(ctx)
 	}
 	// A write of a newer leader is one of the errors: this leadership is over before it began.
-	if err := c.fence.cause(); err != nil {
+	if err := c.fence.Cause(); err != nil {
 		return err
 	}
 	seen.Await(ctx, c.o.SeeWithin, c.o.Log)

@@ -74,7 +74,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		epoch = max(epoch+1, next.Epoch)
 		// New clients, with their bursts unused, as a new leader's are.
 		cfg := &rest.Config{Host: server.URL, QPS: w.o.QPS, Burst: w.o.Burst}
-		w.fence.wrap(cfg)
+		w.fence.Wrap(cfg)
 		c := w.Cluster
 		listed, core := c.dyn, c.core
 		if c.dyn, err = dynamic.NewForConfig(cfg); err != nil {

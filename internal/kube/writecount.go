@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+
+	"github.com/springtide/springtide/internal/kube/fence"
 )
 
 // apiWrites counts what the controller writes. Reads are not counted: they come from the watches.
@@ -15,7 +17,7 @@ var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtid
 
 // RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
 func RegisterWrites(r prometheus.Registerer) error {
-	return errors.Join(r.Register(apiWrites), registerFence(r), r.Register(unbelieved), r.Register(newerWrites), r.Register(rivals))
+	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(unbelieved), r.Register(newerWrites), r.Register(rivals))
 }
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.

@@ -1,4 +1,4 @@
-package kube
+package fence
 
 import (
 	"bytes"
@@ -15,25 +15,25 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// leaseName is the Lease by which the controller leads.
-const leaseName = "springtide-controller"
+// LeaseName is the Lease by which the controller leads.
+const LeaseName = "springtide-controller"
 
-// fencedWrites counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a process that was
+// Writes counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a process that was
 // stopped, cut off or succeeded.
-var fencedWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_fenced_writes_total",
+var Writes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_fenced_writes_total",
 	Help: "Writes that were refused or cut short since this process may no longer lead, by why: LeaseTooOld, NoLease, LeaseLost, NoAnswerInTime, NewerLeader (refused by the API server)."},
 	[]string{"why"})
 
-// registerFence registers the count of what the fence refused.
-func registerFence(r prometheus.Registerer) error {
-	for _, why := range []string{fencedAge, fencedNone, fencedOver, fencedSlow, fencedEpoch} {
-		fencedWrites.WithLabelValues(why)
+// Register registers the count of what the fence refused.
+func Register(r prometheus.Registerer) error {
+	for _, why := range []string{fencedAge, fencedNone, fencedOver, fencedSlow, ByEpoch} {
+		Writes.WithLabelValues(why)
 	}
-	return r.Register(fencedWrites)
+	return r.Register(Writes)
 }
 
 // FencedError refuses a write because the lease of this leader is too old, or another leader's. Nothing was sent.
-type FencedError struct {
+type RefusedError struct {
 	Reason string
 	// why is the reason in a word, for the count of refusals.
 	why string
@@ -41,14 +41,14 @@ type FencedError struct {
 
 // Why a write was refused.
 const (
-	fencedAge   = "LeaseTooOld"
-	fencedNone  = "NoLease"
-	fencedOver  = "LeaseLost"
-	fencedSlow  = "NoAnswerInTime"
-	fencedEpoch = "NewerLeader"
+	fencedAge  = "LeaseTooOld"
+	fencedNone = "NoLease"
+	fencedOver = "LeaseLost"
+	fencedSlow = "NoAnswerInTime"
+	ByEpoch    = "NewerLeader"
 )
 
-func (e *FencedError) Error() string {
+func (e *RefusedError) Error() string {
 	return "kube: write refused, nothing was sent: " + e.Reason + "; the present leader plans it again"
 }
 
@@ -72,14 +72,14 @@ func instants() func() instant {
 	}
 }
 
-// fence keeps the writes of a leader within its lease. It stands in the transport of the writing clients, so that no caller can forget it:
+// Fence keeps the writes of a leader within its lease. It stands in the transport of the writing clients, so that no caller can forget it:
 // a write passes while the last successful renewal is young, and its request ends before another process can take over. Once another
 // holder or a newer epoch was seen, nothing passes any more.
 //
 // A process that never stands for election (the CLI, which writes for its user) has no lease to lose, and is not fenced.
-type fence struct {
+type Fence struct {
 	identity string
-	now      func() instant
+	Now      func() instant
 
 	mu sync.Mutex // guards what follows
 	// limit is how long writes pass after a renewal; 0 while this process does not stand for election.
@@ -95,47 +95,47 @@ type fence struct {
 	ended chan struct{}
 }
 
-func newFence(identity string) *fence {
-	return &fence{identity: identity, now: instants(), ended: make(chan struct{})}
+func New(identity string) *Fence {
+	return &Fence{identity: identity, Now: instants(), ended: make(chan struct{})}
 }
 
-// stand puts the fence up: from now on nothing passes without a renewal younger than the limit.
-func (f *fence) stand(limit time.Duration) {
+// Stand puts the fence up: from now on nothing passes without a renewal younger than the limit.
+func (f *Fence) Stand(limit time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.limit, f.held, f.over, f.ended = limit, false, nil, make(chan struct{})
 }
 
-// lost is closed when the leadership is over for good.
-func (f *fence) lost() <-chan struct{} {
+// Lost is closed when the leadership is over for good.
+func (f *Fence) Lost() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ended
 }
 
-// cause is why the leadership is over; nil while it is not.
-func (f *fence) cause() error {
+// Cause is why the leadership is over; nil while it is not.
+func (f *Fence) Cause() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.over
 }
 
-// close ends the leadership.
-func (f *fence) close(format string, args ...any) {
+// Close ends the leadership.
+func (f *Fence) Close(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.end(format, args...)
 }
 
-func (f *fence) end(format string, args ...any) {
+func (f *Fence) end(format string, args ...any) {
 	if f.over == nil {
-		f.over = &FencedError{fmt.Sprintf(format, args...), fencedOver}
+		f.over = &RefusedError{fmt.Sprintf(format, args...), fencedOver}
 		close(f.ended)
 	}
 }
 
-// renew notes a successful renewal that was sent at an instant.
-func (f *fence) renew(sent instant, r *resourcelock.LeaderElectionRecord) {
+// Renew notes a successful renewal that was sent at an instant.
+func (f *Fence) Renew(sent instant, r *resourcelock.LeaderElectionRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -148,7 +148,7 @@ func (f *fence) renew(sent instant, r *resourcelock.LeaderElectionRecord) {
 }
 
 // read notes the lease as the API server has it.
-func (f *fence) read(r *resourcelock.LeaderElectionRecord) {
+func (f *Fence) read(r *resourcelock.LeaderElectionRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held && r.HolderIdentity != f.identity {
@@ -157,7 +157,7 @@ func (f *fence) read(r *resourcelock.LeaderElectionRecord) {
 }
 
 // Watched notes the lease as a watch brought it: what is older than this leadership tells nothing.
-func (f *fence) watched(holder string, transitions int) {
+func (f *Fence) Watched(holder string, transitions int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held && holder != f.identity && transitions > f.transitions {
@@ -165,8 +165,8 @@ func (f *fence) watched(holder string, transitions int) {
 	}
 }
 
-// left is how long a write that starts now may take; 0 without a bound. It fails when a write must not start.
-func (f *fence) left() (time.Duration, error) {
+// Left is how long a write that starts now may take; 0 without a bound. It fails when a write must not start.
+func (f *Fence) Left() (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -175,26 +175,26 @@ func (f *fence) left() (time.Duration, error) {
 	case f.limit == 0:
 		return 0, nil
 	case !f.held:
-		return 0, &FencedError{"this process does not hold the lease", fencedNone}
+		return 0, &RefusedError{"this process does not hold the lease", fencedNone}
 	}
-	age := f.renewed.age(f.now())
+	age := f.renewed.age(f.Now())
 	if age >= f.limit {
-		return 0, &FencedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s", age.Round(time.Millisecond), f.limit), fencedAge}
+		return 0, &RefusedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s", age.Round(time.Millisecond), f.limit), fencedAge}
 	}
 	return f.limit - age, nil
 }
 
-// staleEpoch is what the API server answers by our rules to a write whose leaderEpoch is below that of the object.
-const staleEpoch = "leaderEpoch must not fall"
+// StaleEpoch is what the API server answers by our rules to a write whose leaderEpoch is below that of the object.
+const StaleEpoch = "leaderEpoch must not fall"
 
-// wrap puts the fence before the requests of a client.
-func (f *fence) wrap(cfg *rest.Config) {
+// Wrap puts the fence before the requests of a client.
+func (f *Fence) Wrap(cfg *rest.Config) {
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fenced{f: f, next: next} })
 }
 
 // fenced is a transport behind the fence.
 type fenced struct {
-	f    *fence
+	f    *Fence
 	next http.RoundTripper
 }
 
@@ -203,7 +203,7 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !mutates(req.Method) {
 		return t.next.RoundTrip(req)
 	}
-	left, err := t.f.left()
+	left, err := t.f.Left()
 	if err != nil {
 		t.count(err)
 		if req.Body != nil {
@@ -214,7 +214,7 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if left == 0 {
 		return t.next.RoundTrip(req)
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), left, &FencedError{"the lease may be another's before the answer", fencedSlow})
+	ctx, cancel := context.WithTimeoutCause(req.Context(), left, &RefusedError{"the lease may be another's before the answer", fencedSlow})
 	req = req.Clone(ctx)
 	// The API server gives up as well: a request that it received is not carried out later than that.
 	q := req.URL.Query()
@@ -238,9 +238,9 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // count counts a write that the fence refused, or cut short.
 func (t *fenced) count(err error) {
-	var refused *FencedError
+	var refused *RefusedError
 	if errors.As(err, &refused) {
-		fencedWrites.WithLabelValues(refused.why).Inc()
+		Writes.WithLabelValues(refused.why).Inc()
 	}
 }
 
@@ -250,9 +250,9 @@ func (t *fenced) judge(resp *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("read the refusal of a write: %w", err)
 	}
-	if bytes.Contains(text, []byte(staleEpoch)) {
-		fencedWrites.WithLabelValues(fencedEpoch).Inc()
-		t.f.close("the API server has objects of a newer leader")
+	if bytes.Contains(text, []byte(StaleEpoch)) {
+		Writes.WithLabelValues(ByEpoch).Inc()
+		t.f.Close("the API server has objects of a newer leader")
 	}
 	body := resp.Body
 	resp.Body = struct {
@@ -281,17 +281,17 @@ func (b *lastingBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// fencedLock passes to the fence what the election learns of the lease.
-type fencedLock struct {
+// Lock passes to the fence what the election learns of the lease.
+type Lock struct {
 	resourcelock.Interface
-	f *fence
+	F *Fence
 }
 
-func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
 	if err == nil {
 		boundRecord(r)
-		l.f.read(r)
+		l.F.read(r)
 	}
 	return r, raw, err
 }
@@ -299,32 +299,32 @@ func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 // The most that is believed of a Lease. The election waits for as long as the Lease says, and adds one to its transitions, which the API server takes as
 // an int32 that is not negative: one number written by hand would keep every process from leading for ever.
 const (
-	mostLeaseSeconds = 60      // four times the duration that ours are written with
-	mostTransitions  = 1 << 30 // one a second for 34 years
+	MostLeaseSeconds = 60      // four times the duration that ours are written with
+	MostTransitions  = 1 << 30 // one a second for 34 years
 )
 
 // boundRecord bounds what the election reads of a Lease. The count of leaderships does not fall by it: the epoch is noted on the Lease too.
 func boundRecord(r *resourcelock.LeaderElectionRecord) {
-	r.LeaseDurationSeconds = min(r.LeaseDurationSeconds, mostLeaseSeconds)
-	if r.LeaderTransitions < 0 || r.LeaderTransitions > mostTransitions {
+	r.LeaseDurationSeconds = min(r.LeaseDurationSeconds, MostLeaseSeconds)
+	if r.LeaderTransitions < 0 || r.LeaderTransitions > MostTransitions {
 		r.LeaderTransitions = 0
 	}
 }
 
-func (l *fencedLock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	sent := l.f.now()
+func (l *Lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	sent := l.F.Now()
 	err := l.Interface.Create(ctx, r)
 	if err == nil {
-		l.f.renew(sent, &r)
+		l.F.Renew(sent, &r)
 	}
 	return err
 }
 
-func (l *fencedLock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	sent := l.f.now()
+func (l *Lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	sent := l.F.Now()
 	err := l.Interface.Update(ctx, r)
 	if err == nil {
-		l.f.renew(sent, &r)
+		l.F.Renew(sent, &r)
 	}
 	return err
 }
