@@ -434,7 +434,7 @@ func TestPriorityClasses(t *testing.T) {
 		}
 	}
 	high, low := classes["springtide-offline-high"], classes["springtide-offline-low"]
-	if of := constant(t, "../internal/kube/podfacts.go", "offlineHighClass"); classes[of] != high {
+	if of := constant(t, "../internal/kube/watch/podfacts.go", "offlineHighClass"); classes[of] != high {
 		t.Errorf("the code takes %s for the class of high priority", of)
 	}
 	if classes[filler] == nil || high == nil || low == nil {

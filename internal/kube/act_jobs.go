@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -44,15 +45,15 @@ func (a *applier) breaks(id fleet.JobID) bool {
 // carrier is the object in which the size of a member stands, and how it is read and written.
 type carrier struct {
 	adapter adapter.Adapter
-	mirror  *object.Mirror[*offlineFacts]
-	facts   *offlineFacts
+	mirror  *object.Mirror[*watch.OfflineFacts]
+	facts   *watch.OfflineFacts
 	part    string
 }
 
 // carrierOf finds the carrier of a member's size.
 func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	n := fleet.ParseName(string(j.Job))
-	o, ok := c.jobs.Get(n.Namespace, n.Name)
+	o, ok := c.Jobs.Get(n.Namespace, n.Name)
 	if !ok {
 		return nil, object.Stale("the ElasticJob is gone")
 	}
@@ -61,7 +62,7 @@ func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 		return nil, object.Stale("the member is gone")
 	}
 	spec := &o.Facts.Members[i]
-	w, problem := c.workload(n.Namespace, j.Role, spec)
+	w, problem := c.Workload(n.Namespace, j.Role, spec)
 	ad, known := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if problem.Any() || !known {
 		return nil, object.Stale("the workload is not there: %s", problem)
@@ -74,17 +75,17 @@ func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 		return nil, object.Stale("%s of %s is not resized by others", spec.PartName(), w.What)
 	}
 	if p.Child == "" {
-		m := c.batchJobs
+		m := c.BatchJobs
 		if ad.Kind() != adapter.KindBatchJob {
-			m = c.kinds.get(nameOfKind(&spec.WorkloadRef))
+			m = c.Kinds.Get(watch.NameOfKind(&spec.WorkloadRef))
 		}
 		return &carrier{adapter: ad, mirror: m, facts: w, part: p.Name}, nil
 	}
-	child, ok := c.childOf(w, p)
+	child, ok := c.ChildOf(w, p)
 	if !ok {
 		return nil, object.Stale("Job %s is gone", p.Child)
 	}
-	return &carrier{adapter: batchAdapter, mirror: c.batchJobs, facts: child}, nil
+	return &carrier{adapter: batchAdapter, mirror: c.BatchJobs, facts: child}, nil
 }
 
 // setParallelism writes the size of a member into its carrier. The object is read first, since mirrors keep little of it, and what was read is
@@ -169,9 +170,9 @@ func pathOf(p *adapter.Part) string {
 // others.
 func (c *actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
-		return c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
+		return c.Dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
 	}
-	j, err := c.core.BatchV1().Jobs(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
+	j, err := c.Core.BatchV1().Jobs(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -185,13 +186,13 @@ func (c *actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.U
 // patchCarrier writes a carrier and returns its new version.
 func (c *actuator) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
-		u, err := c.dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
+		u, err := c.Dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
 		if err != nil {
 			return "", err
 		}
 		return u.GetResourceVersion(), nil
 	}
-	j, err := c.core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
+	j, err := c.Core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
 	if err != nil {
 		return "", err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -25,7 +26,7 @@ func (a *applier) setMarks(ctx context.Context, w *protocol.Write, want fleet.No
 	f, ok := a.nodes[name], true
 	a.mu.Unlock()
 	if f == nil {
-		f, ok = a.c.nodes.Get("", name)
+		f, ok = a.c.Nodes.Get("", name)
 	}
 	if !ok {
 		return written{}, object.Stale("node %s is gone", name)
@@ -34,20 +35,20 @@ func (a *applier) setMarks(ctx context.Context, w *protocol.Write, want fleet.No
 	if err := w.If.Holds(&now); err != nil { // no rule of the API server fences a Node
 		return written{}, object.Stale("node %s: %w", name, err)
 	}
-	got, err := a.c.core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want), object.PatchOptions())
+	got, err := a.c.Core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want), object.PatchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("mark node %s: %w", name, err)
 	}
-	return written{got.UID, got.ResourceVersion, a.c.nodes.Sees("", name, got.UID, got.ResourceVersion), fleet.Ledger{}}, nil
+	return written{got.UID, got.ResourceVersion, a.c.Nodes.Sees("", name, got.UID, got.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // readNode reads a node again, for a write that met a conflict: nodes report themselves often.
 func (a *applier) readNode(ctx context.Context, name string) (protocol.Fact, error) {
-	now, err := a.c.core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	now, err := a.c.Core.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}
-	f := newNodeFacts(now)
+	f := watch.NewNodeFacts(now)
 	a.mu.Lock()
 	a.nodes[name] = f
 	a.mu.Unlock()
@@ -55,14 +56,14 @@ func (a *applier) readNode(ctx context.Context, name string) (protocol.Fact, err
 }
 
 // nodeFact is what preconditions ask of a node.
-func (a *applier) nodeFact(f *nodeFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: a.leads.Fencing(f.leader)}
+func (a *applier) nodeFact(f *watch.NodeFacts) protocol.Fact {
+	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: a.leads.Fencing(f.Leader)}
 }
 
-func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
+func (a *applier) markPatch(f *watch.NodeFacts, want fleet.NodeMarks) []byte {
 	notes := a.epochNote(f.UID)
 	keepPatch(notes, f, want.KeepNode)
-	for _, key := range f.dated {
+	for _, key := range f.Dated {
 		notes[key] = nil
 	}
 	labels := map[string]any{v1alpha1.LabelOffline: nil, v1alpha1.LabelHome: nil} // null removes a label
@@ -77,8 +78,8 @@ func (a *applier) markPatch(f *nodeFacts, want fleet.NodeMarks) []byte {
 		"labels":          labels,
 		"annotations":     notes,
 	}}
-	if want.HolderTaint != f.node.Marks.HolderTaint || want.Fence != f.node.Marks.Fence {
-		taints := slices.DeleteFunc(slices.Clone(f.taints), func(t corev1.Taint) bool { return facts.IsHolderTaint(t) || isFence(t) })
+	if want.HolderTaint != f.Node.Marks.HolderTaint || want.Fence != f.Node.Marks.Fence {
+		taints := slices.DeleteFunc(slices.Clone(f.Taints), func(t corev1.Taint) bool { return facts.IsHolderTaint(t) || watch.IsFence(t) })
 		if want.HolderTaint {
 			taints = append(taints, facts.HolderTaint())
 		}
@@ -99,27 +100,27 @@ func nonNil(ts []corev1.Taint) []corev1.Taint {
 }
 
 // keepPatch adds the autoscalers' annotations that are missing and notes which ones those were; taking them back removes only these.
-func keepPatch(notes map[string]any, f *nodeFacts, keep bool) {
+func keepPatch(notes map[string]any, f *watch.NodeFacts, keep bool) {
 	if keep {
-		added := strings.FieldsFunc(f.kept.Value, func(r rune) bool { return r == ',' })
-		for _, key := range keepAnnotations() {
-			if !f.protected[key] {
+		added := strings.FieldsFunc(f.Kept.Value, func(r rune) bool { return r == ',' })
+		for _, key := range watch.KeepAnnotations() {
+			if !f.Protected[key] {
 				notes[key] = "true"
 				if !slices.Contains(added, key) {
 					added = append(added, key)
 				}
 			}
 		}
-		notes[annotationKept] = strings.Join(added, ",")
+		notes[watch.AnnotationKept] = strings.Join(added, ",")
 		return
 	}
-	if !f.kept.OK {
+	if !f.Kept.OK {
 		return
 	}
-	for _, key := range keepAnnotations() {
-		if slices.Contains(strings.Split(f.kept.Value, ","), key) {
+	for _, key := range watch.KeepAnnotations() {
+		if slices.Contains(strings.Split(f.Kept.Value, ","), key) {
 			notes[key] = nil
 		}
 	}
-	notes[annotationKept] = nil
+	notes[watch.AnnotationKept] = nil
 }

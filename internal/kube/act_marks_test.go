@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
 
@@ -22,7 +23,7 @@ func TestMarksOfANewerLeaderStand(t *testing.T) {
 		"1000007/lease-uid/n": true, "1000008/lease-uid/n": false, "4611686018427387904/lease-uid/n": false, "9223372036854775807/lease-uid/n": false,
 		"9223372036854775808/lease-uid/n": false, "8/lease-uid/n/n": false} {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "n", Annotations: map[string]string{v1alpha1.AnnotationLeaderEpoch: text}}}
-		now := a.nodeFact(newNodeFacts(n))
+		now := a.nodeFact(watch.NewNodeFacts(n))
 		if err := ours.Holds(&now); (err != nil) != stands {
 			t.Errorf("marked by %q: %v", text, err)
 		}

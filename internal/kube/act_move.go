@@ -22,7 +22,7 @@ func (a *applier) createLoan(ctx context.Context, l *fleet.Loan) (written, error
 	if err != nil {
 		return written{}, err
 	}
-	created, err := a.c.dyn.Resource(object.GVRLoans).Create(ctx, obj, object.CreateOptions())
+	created, err := a.c.Dyn.Resource(object.GVRLoans).Create(ctx, obj, object.CreateOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("create the loan: %w", err)
 	}
@@ -38,7 +38,7 @@ func (a *applier) keepLoan(l *v1alpha1.Loan) written {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.loans[l.Name] = l
-	return written{l.UID, l.ResourceVersion, a.c.loans.Sees("", l.Name, l.UID, l.ResourceVersion), fleet.Ledger{}}
+	return written{l.UID, l.ResourceVersion, a.c.Loans.Sees("", l.Name, l.UID, l.ResourceVersion), fleet.Ledger{}}
 }
 
 // setLoan writes the loan's status from what was read of it.
@@ -47,7 +47,7 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 	read := a.loans[w.Object.Name]
 	a.mu.Unlock()
 	if read == nil {
-		o, ok := a.c.loans.Get("", w.Object.Name)
+		o, ok := a.c.Loans.Get("", w.Object.Name)
 		if !ok {
 			return written{}, object.Stale("the loan is gone")
 		}
@@ -58,7 +58,7 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 	}
 	next := *read
 	next.Status = loanStatus(read.Status, l, a.plan.LeaderEpoch)
-	got, err := object.PutStatus(ctx, a.c.dyn, object.GVRLoans, &next)
+	got, err := object.PutStatus(ctx, a.c.Dyn, object.GVRLoans, &next)
 	if err != nil {
 		return written{}, err
 	}
@@ -68,12 +68,12 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 
 func (a *applier) deleteLoan(ctx context.Context, w *protocol.Write) (written, error) {
 	uid, version := types.UID(w.If.UID), w.If.Version
-	err := a.c.dyn.Resource(object.GVRLoans).Delete(ctx, w.Object.Name,
+	err := a.c.Dyn.Resource(object.GVRLoans).Delete(ctx, w.Object.Name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
 	if err != nil {
 		return written{}, fmt.Errorf("delete the loan: %w", err)
 	}
-	return written{uid: uid, see: a.c.loans.Misses("", w.Object.Name, uid)}, nil
+	return written{uid: uid, see: a.c.Loans.Misses("", w.Object.Name, uid)}, nil
 }
 
 func newLoan(l *fleet.Loan) *v1alpha1.Loan {
@@ -106,7 +106,7 @@ func (a *applier) setShare(ctx context.Context, w *protocol.Write, c *protocol.S
 	if err != nil {
 		return written{}, err
 	}
-	client := a.c.dyn.Resource(object.GVRShares)
+	client := a.c.Dyn.Resource(object.GVRShares)
 	var got *unstructured.Unstructured
 	if c.Create {
 		got, err = client.Create(ctx, obj, object.CreateOptions())
@@ -123,7 +123,7 @@ func (a *applier) setShare(ctx context.Context, w *protocol.Write, c *protocol.S
 	a.mu.Lock()
 	a.shares[name] = now
 	a.mu.Unlock()
-	return written{now.UID, now.ResourceVersion, a.c.shares.Sees("", name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{now.UID, now.ResourceVersion, a.c.Shares.Sees("", name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // shareBase is the NodeShare whose metadata a write keeps: as this plan wrote it, or else as it was read.
@@ -133,7 +133,7 @@ func (a *applier) shareBase(node string) *v1alpha1.NodeShare {
 	if s := a.shares[node]; s != nil {
 		return s
 	}
-	if s, ok := a.c.shares.Get("", node); ok {
+	if s, ok := a.c.Shares.Get("", node); ok {
 		return s.API
 	}
 	return nil
@@ -141,7 +141,7 @@ func (a *applier) shareBase(node string) *v1alpha1.NodeShare {
 
 // readShare reads the version of a NodeShare as it is.
 func (a *applier) readShare(ctx context.Context, node string) (protocol.Fact, error) {
-	now, err := a.c.dyn.Resource(object.GVRShares).Get(ctx, node, metav1.GetOptions{})
+	now, err := a.c.Dyn.Resource(object.GVRShares).Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}
@@ -150,7 +150,7 @@ func (a *applier) readShare(ctx context.Context, node string) (protocol.Fact, er
 
 // readLoan reads whether a Loan is there.
 func (a *applier) readLoan(ctx context.Context, name string) (protocol.Fact, error) {
-	now, err := a.c.dyn.Resource(object.GVRLoans).Get(ctx, name, metav1.GetOptions{})
+	now, err := a.c.Dyn.Resource(object.GVRLoans).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}

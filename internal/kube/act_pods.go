@@ -52,7 +52,7 @@ func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, 
 	if err != nil {
 		return written{}, fmt.Errorf("%s pod %s: %w", verb, w.Object.Name, err)
 	}
-	return written{p.UID, p.ResourceVersion, a.c.pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
+	return written{p.UID, p.ResourceVersion, a.c.Pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // noticeText is the notice as pods read it. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan name one time.
@@ -68,7 +68,7 @@ func noticeText(n *protocol.SetNotice) string {
 func (a *applier) patchPod(ctx context.Context, w *protocol.Write, annotations map[string]any) (*corev1.Pod, error) {
 	n := fleet.ParseName(w.Object.Name)
 	body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID), "annotations": annotations}})
-	p, err := a.c.core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, object.PatchOptions())
+	p, err := a.c.Core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, object.PatchOptions())
 	// Another UID is an immutable field that would change, hence Invalid rather than Conflict; the answer names the field, so nothing is read.
 	if apierrors.IsInvalid(err) && namesUID(err) {
 		return nil, object.Stale("it is another pod of that name now")
@@ -101,18 +101,18 @@ func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (
 		}
 		return written{}, fmt.Errorf("%s pod %s: %w", verb, n, a.c.refusedEviction(ctx, n, uid, err))
 	}
-	a.c.evictions.Forget(uid)
-	return written{uid: uid, see: a.c.pods.Misses(n.Namespace, n.Name, uid)}, nil
+	a.c.Evictions.Forget(uid)
+	return written{uid: uid, see: a.c.Pods.Misses(n.Namespace, n.Name, uid)}, nil
 }
 
 func (a *applier) deleteFiller(ctx context.Context, w *protocol.Write) (written, error) {
 	uid, grace := types.UID(w.If.UID), int64(0)
-	err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Delete(ctx, w.Object.Name,
+	err := a.c.Core.CoreV1().Pods(a.c.Options.Namespace).Delete(ctx, w.Object.Name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: &grace})
 	if err != nil {
 		return written{}, fmt.Errorf("delete filler %s: %w", w.Object.Name, err)
 	}
-	return written{uid: uid, see: a.c.pods.Misses(a.c.o.Namespace, w.Object.Name, uid)}, nil
+	return written{uid: uid, see: a.c.Pods.Misses(a.c.Options.Namespace, w.Object.Name, uid)}, nil
 }
 
 func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written, error) {
@@ -122,11 +122,11 @@ func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written,
 		home = n.Pool
 	}
 	a.mu.Unlock()
-	p, err := a.c.core.CoreV1().Pods(a.c.o.Namespace).Create(ctx, a.fillerPod(f, home), object.CreateOptions())
+	p, err := a.c.Core.CoreV1().Pods(a.c.Options.Namespace).Create(ctx, a.fillerPod(f, home), object.CreateOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("create filler %s: %w", f.Name, err)
 	}
-	return written{p.UID, p.ResourceVersion, a.c.pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
+	return written{p.UID, p.ResourceVersion, a.c.Pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // The filler's image does nothing, and its class stands above all offline work without preempting any (deploy/base).
@@ -145,7 +145,7 @@ func (a *applier) fillerPod(f *planner.Filler, home fleet.PoolID) *corev1.Pod {
 	never, grace, no, yes := corev1.PreemptNever, int64(0), false, true
 	user := int64(65535) // pause's own
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.c.o.Namespace, Name: f.Name, Labels: labels,
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.c.Options.Namespace, Name: f.Name, Labels: labels,
 			Annotations: map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch), annotationPurpose: string(f.Purpose),
 				annotationLoan: string(f.Loan)}},
 		Spec: corev1.PodSpec{

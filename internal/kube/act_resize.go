@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -23,17 +24,17 @@ import (
 // being undone.
 func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protocol.SetRequests) (written, error) {
 	r := w.Action.(*planner.Resize)
-	apps := a.c.core.AppsV1()
+	apps := a.c.Core.AppsV1()
 	var template *corev1.PodSpec
 	var meta metav1.Object
 	switch r.Kind {
-	case kindDeployment:
+	case watch.KindDeployment:
 		d, err := apps.Deployments(r.Target.Namespace).Get(ctx, r.Target.Name, metav1.GetOptions{})
 		if err != nil {
 			return written{}, fmt.Errorf("read Deployment %s: %w", r.Target, err)
 		}
 		template, meta = &d.Spec.Template.Spec, d
-	case kindStatefulSet:
+	case watch.KindStatefulSet:
 		s, err := apps.StatefulSets(r.Target.Namespace).Get(ctx, r.Target.Name, metav1.GetOptions{})
 		if err != nil {
 			return written{}, fmt.Errorf("read StatefulSet %s: %w", r.Target, err)
@@ -56,9 +57,9 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 		"metadata": map[string]any{"resourceVersion": meta.GetResourceVersion(), "annotations": a.epochNote(meta.GetUID())},
 		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers}}},
 	})
-	name, m := r.Target.Name, a.c.deployments
+	name, m := r.Target.Name, a.c.Deployments
 	var version string
-	if r.Kind == kindDeployment {
+	if r.Kind == watch.KindDeployment {
 		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, object.PatchOptions())
 		if err != nil {
 			return written{}, fmt.Errorf("change the requests of Deployment %s: %w", r.Target, err)
@@ -69,7 +70,7 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 		if err != nil {
 			return written{}, fmt.Errorf("change the requests of StatefulSet %s: %w", r.Target, err)
 		}
-		version, m = now.ResourceVersion, a.c.statefulSets
+		version, m = now.ResourceVersion, a.c.StatefulSets
 	}
 	return written{meta.GetUID(), version, m.Sees(r.Target.Namespace, name, meta.GetUID(), version), fleet.Ledger{}}, nil
 }
@@ -78,7 +79,7 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 // shows as a condition of the pod, whose spec asks for the new amount all the same, so that it is not asked again.
 func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.ResizePod) (written, error) {
 	n := fleet.ParseName(w.Object.Name)
-	pods := a.c.core.CoreV1().Pods(n.Namespace)
+	pods := a.c.Core.CoreV1().Pods(n.Namespace)
 	p, err := pods.Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {
 		return written{}, fmt.Errorf("read pod %s: %w", n, err)
@@ -99,7 +100,7 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 	if err != nil {
 		return written{}, fmt.Errorf("resize pod %s: %w", n, err)
 	}
-	return written{now.UID, now.ResourceVersion, a.c.pods.Sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{now.UID, now.ResourceVersion, a.c.Pods.Sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // sameSize compares requests as they were when the plan was made. GPUs are left out: those of DRA do not stand in the spec, and none is resized.

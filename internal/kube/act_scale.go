@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 )
@@ -25,29 +26,29 @@ type scaleClient interface {
 // scaler scales one target: the client that writes, the mirror that shows it, and how it is read again.
 type scaler struct {
 	client scaleClient
-	mirror *object.Mirror[*workloadFacts]
-	read   func(ctx context.Context) (*workloadFacts, error)
+	mirror *object.Mirror[*watch.WorkloadFacts]
+	read   func(ctx context.Context) (*watch.WorkloadFacts, error)
 }
 
 func (c *actuator) scalerOf(s *planner.Scale) (scaler, error) {
 	switch s.Kind {
-	case kindDeployment:
-		deployments := c.core.AppsV1().Deployments(s.Target.Namespace)
-		return scaler{deployments, c.deployments, func(ctx context.Context) (*workloadFacts, error) {
+	case watch.KindDeployment:
+		deployments := c.Core.AppsV1().Deployments(s.Target.Namespace)
+		return scaler{deployments, c.Deployments, func(ctx context.Context) (*watch.WorkloadFacts, error) {
 			d, err := deployments.Get(ctx, s.Target.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}
-			return newDeploymentFacts(d), nil
+			return watch.NewDeploymentFacts(d), nil
 		}}, nil
-	case kindStatefulSet:
-		sets := c.core.AppsV1().StatefulSets(s.Target.Namespace)
-		return scaler{sets, c.statefulSets, func(ctx context.Context) (*workloadFacts, error) {
+	case watch.KindStatefulSet:
+		sets := c.Core.AppsV1().StatefulSets(s.Target.Namespace)
+		return scaler{sets, c.StatefulSets, func(ctx context.Context) (*watch.WorkloadFacts, error) {
 			x, err := sets.Get(ctx, s.Target.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}
-			return newStatefulSetFacts(x), nil
+			return watch.NewStatefulSetFacts(x), nil
 		}}, nil
 	}
 	return scaler{}, fmt.Errorf("targets of kind %s cannot be scaled", s.Kind)
@@ -55,8 +56,8 @@ func (c *actuator) scalerOf(s *planner.Scale) (scaler, error) {
 
 // targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp changes the version, so that
 // no write of an older leader passes without a look at the leader epoch.
-func (a *applier) targetFact(w *workloadFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion, Size: fleet.KnownAt(w.replicas, a.plan.At), LeaderEpoch: a.leads.Fencing(w.leader)}
+func (a *applier) targetFact(w *watch.WorkloadFacts) protocol.Fact {
+	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion, Size: fleet.KnownAt(w.Replicas, a.plan.At), LeaderEpoch: a.leads.Fencing(w.Leader)}
 }
 
 // setSize owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields. The
@@ -126,27 +127,27 @@ func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale, ve
 // since.
 func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.SetFloor) (written, error) {
 	s := w.Action.(*planner.Scale)
-	h, ok := a.c.hpas.Get(s.Target.Namespace, s.Target.Name)
+	h, ok := a.c.HPAs.Get(s.Target.Namespace, s.Target.Name)
 	if !ok {
 		return written{}, object.Stale("the HorizontalPodAutoscaler is gone")
 	}
-	now := protocol.Fact{Exists: true, Size: fleet.KnownAt(h.min, a.plan.At), LeaderEpoch: a.leads.Fencing(h.leader)}
+	now := protocol.Fact{Exists: true, Size: fleet.KnownAt(h.Min, a.plan.At), LeaderEpoch: a.leads.Fencing(h.Leader)}
 	if err := w.If.Holds(&now); err != nil {
 		return written{}, object.Stale("HorizontalPodAutoscaler %s: %w", s.Target, err)
 	}
 	notes := a.epochNote(h.UID)
-	own := h.min
-	if h.adopted.OK {
-		own = h.adopted.Value
+	own := h.Min
+	if h.Adopted.OK {
+		own = h.Adopted.Value
 	}
 	notes[v1alpha1.AnnotationAdopted] = strconv.Itoa(int(own))
 	body := object.MergePatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": h.ResourceVersion, "annotations": notes},
 		"spec":     map[string]any{"minReplicas": max(c.To, own)},
 	})
-	got, err := a.c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
+	got, err := a.c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("set minReplicas of %s: %w", s.Target, err)
 	}
-	return written{h.UID, got.ResourceVersion, a.c.hpas.Sees(h.Namespace, h.Name, h.UID, got.ResourceVersion), fleet.Ledger{}}, nil
+	return written{h.UID, got.ResourceVersion, a.c.HPAs.Sees(h.Namespace, h.Name, h.UID, got.ResourceVersion), fleet.Ledger{}}, nil
 }

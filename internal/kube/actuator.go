@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -36,7 +37,7 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 	}
 	a := newApplier(c, p, fresh)
 	a.holdListed()
-	bounded, cancel := context.WithTimeoutCause(ctx, c.o.ApplyWithin, fmt.Errorf("the plan took longer than %s", c.o.ApplyWithin))
+	bounded, cancel := context.WithTimeoutCause(ctx, c.Options.ApplyWithin, fmt.Errorf("the plan took longer than %s", c.Options.ApplyWithin))
 	defer cancel()
 	var tasks []*protocol.Task
 	var apart sync.WaitGroup
@@ -46,9 +47,9 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 		tasks = append(tasks, stage.Tasks...)
 		a.run(bounded, [][]*protocol.Task{stage.Ledgers}, 1)
 		if stage.Kind == planner.ActionEvict || stage.Kind == planner.ActionKill {
-			apart.Go(func() { a.run(bounded, stage.Groups, c.o.Evictors) })
+			apart.Go(func() { a.run(bounded, stage.Groups, c.Options.Evictors) })
 		} else {
-			a.run(bounded, stage.Groups, c.o.Writers)
+			a.run(bounded, stage.Groups, c.Options.Writers)
 		}
 		a.mu.Lock()
 	}
@@ -60,10 +61,10 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 	}
 	c.rememberNewer(a.newer)
 	if a.session.Soon() {
-		c.nudge()
+		c.Nudge()
 	}
 	if a.session.Held() == nil {
-		a.Await(ctx, c.o.SeeWithin, c.o.Log)
+		a.Await(ctx, c.Options.SeeWithin, c.Options.Log)
 	}
 	if err := ctx.Err(); err != nil {
 		return r, fmt.Errorf("apply: %w", context.Cause(ctx))
@@ -73,7 +74,7 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 
 // actuator carries plans out.
 type actuator struct {
-	*watcher
+	*watch.Watcher
 	*leadership.Term
 	*hostLists
 	fresh func() (*fleet.Snapshot, error)
@@ -86,8 +87,8 @@ type actuator struct {
 }
 
 // newActuator makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
-func newActuator(w *watcher, t *leadership.Term, l *hostLists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
-	return &actuator{watcher: w, Term: t, hostLists: l, fresh: fresh, evict: evict}
+func newActuator(w *watch.Watcher, t *leadership.Term, l *hostLists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
+	return &actuator{Watcher: w, Term: t, hostLists: l, fresh: fresh, evict: evict}
 }
 
 // newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
@@ -111,14 +112,14 @@ type applier struct {
 	shares map[string]*v1alpha1.NodeShare
 	loans  map[string]*v1alpha1.Loan
 	pools  map[string]*v1alpha1.CapacityPool
-	nodes  map[string]*nodeFacts
+	nodes  map[string]*watch.NodeFacts
 	// newer are the objects that carry the epoch of a newer leader, with what was refused there.
 	newer map[protocol.Object]string
 }
 
 func newApplier(c *actuator, p *planner.Plan, fresh *fleet.Snapshot) *applier {
 	return &applier{c: c, plan: p, leads: c.Leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
-		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*nodeFacts{}, newer: map[protocol.Object]string{}}
+		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*watch.NodeFacts{}, newer: map[protocol.Object]string{}}
 }
 
 // run carries groups of tasks out, so many at one time.
@@ -139,12 +140,12 @@ func (a *applier) run(ctx context.Context, groups [][]*protocol.Task, atOnce int
 
 // carry sends the requests of one task, one after another.
 func (a *applier) carry(plan context.Context, t *protocol.Task) {
-	ctx, cancel := context.WithTimeout(plan, a.c.o.ActionWithin)
+	ctx, cancel := context.WithTimeout(plan, a.c.Options.ActionWithin)
 	defer cancel()
-	defer a.c.o.Alive()
+	defer a.c.Options.Alive()
 	for {
 		a.mu.Lock()
-		step := a.session.Next(t, a.c.o.Clock.Now())
+		step := a.session.Next(t, a.c.Options.Clock.Now())
 		a.mu.Unlock()
 		if step.Over() {
 			return
@@ -188,7 +189,7 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 	if err != nil {
 		a.noteNewer(w, err)
 		if w.Undoes {
-			a.c.o.Log.Warn("a half-done action could not be taken back", "object", w.Object.String(), "err", err)
+			a.c.Options.Log.Warn("a half-done action could not be taken back", "object", w.Object.String(), "err", err)
 		}
 		return protocol.Answer{How: howOf(err), Err: err}
 	}
@@ -236,7 +237,7 @@ func (a *applier) rests(w *protocol.Write) error {
 			}
 			continue
 		}
-		l, ok := a.c.loans.Get("", r.Object.Name)
+		l, ok := a.c.Loans.Get("", r.Object.Name)
 		if !ok || fleet.UID(l.UID) != r.UID {
 			return object.Stale("the loan is gone")
 		}

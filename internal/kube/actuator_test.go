@@ -31,6 +31,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -681,21 +682,21 @@ func TestAChangedPodIsAskedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.evictions.Note(p.UID, "train", eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets}, now.Add(-30*time.Second))
+		w.Evictions.Note(p.UID, "train", eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets}, now.Add(-30*time.Second))
 		x.change(p)
 		p.ResourceVersion = "changed"
 		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), p, "train"); err != nil { // by its owner
 			t.Fatal(err)
 		}
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if f, ok := w.pods.Get("train", "bert-0"); ok && f.ResourceVersion != p.ResourceVersion && !x.soon {
+			if f, ok := w.Pods.Get("train", "bert-0"); ok && f.ResourceVersion != p.ResourceVersion && !x.soon {
 				break
 			}
-			if r := w.evictions.Refused(p.UID, now); x.soon && !r.Holds(now) {
+			if r := w.Evictions.Refused(p.UID, now); x.soon && !r.Holds(now) {
 				break
 			}
 		}
-		if r := w.evictions.Refused(p.UID, now); r.Holds(now) == x.soon {
+		if r := w.Evictions.Refused(p.UID, now); r.Holds(now) == x.soon {
 			t.Errorf("%s: asked again %s later, want at once %v", x.name, r.Until.Sub(now), x.soon)
 		}
 	}
@@ -839,8 +840,8 @@ func TestApplyNotice(t *testing.T) {
 	if got, want := p.Annotations[v1alpha1.AnnotationNotice], `{"deadline":"2026-06-01T12:01:31Z","epoch":3,"loan":"l"}`; got != want {
 		t.Errorf("notice = %s, want %s (rounded up: a deadline never comes early)", got, want)
 	}
-	if f := newPodFacts(p); f.pod.NoticeEpoch != 3 || f.pod.NoticeLoan != "l" {
-		t.Errorf("the notice is not read back: %+v", f.pod)
+	if f := watch.NewPodFacts(p); f.Pod.NoticeEpoch != 3 || f.Pod.NoticeLoan != "l" {
+		t.Errorf("the notice is not read back: %+v", f.Pod)
 	}
 }
 
@@ -858,7 +859,7 @@ func TestApplyNoticeAgain(t *testing.T) {
 		if _, kept := p.Annotations[v1alpha1.AnnotationAck]; kept != again {
 			t.Errorf("again %v: the answer is kept: %v", again, kept)
 		}
-		if d := newPodFacts(p).pod.NoticeDeadline; !d.OK || !d.Value.Equal(kubetest.Now.Add(time.Minute)) {
+		if d := watch.NewPodFacts(p).Pod.NoticeDeadline; !d.OK || !d.Value.Equal(kubetest.Now.Add(time.Minute)) {
 			t.Errorf("the deadline is read back as %+v", d)
 		}
 	}
@@ -892,12 +893,12 @@ func TestFillerPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := newPodFacts(p)
-	if got.pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.claim.Component != v1alpha1.ComponentFiller || !got.claim.Tolerates {
+	got := watch.NewPodFacts(p)
+	if got.Pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.Claim.Component != v1alpha1.ComponentFiller || !got.Claim.Tolerates {
 		t.Errorf("filler = %+v", got)
 	}
-	if want := (fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2, Pods: 1}); got.pod.Requests != want {
-		t.Errorf("room = %v, want %v", got.pod.Requests, want)
+	if want := (fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2, Pods: 1}); got.Pod.Requests != want {
+		t.Errorf("room = %v, want %v", got.Pod.Requests, want)
 	}
 	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 || p.Spec.PriorityClassName != fillerPriorityClass {
 		t.Errorf("a filler preempts nobody and goes at once: %+v", p.Spec)
@@ -920,12 +921,12 @@ func TestMarkPatch(t *testing.T) {
 			`{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","karpenter.sh/do-not-disrupt":"true","springtide.dev/keep-node":"cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt","springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`},
 		{"home: only what we added goes", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
-			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: annotationDoNotDisrupt}
+			n.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true", watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: watch.AnnotationDoNotDisrupt}
 		}, fleet.NodeMarks{},
 			`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,"springtide.dev/keep-node":null,"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
 		{"open to offline: taints are left alone", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")}
-			n.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
+			n.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true", watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: ""}
 		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true},
 			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
 		{"at home in an offline pool", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true},
@@ -946,7 +947,7 @@ func TestMarkPatch(t *testing.T) {
 	} {
 		n := kubetest.Node("n1", nil)
 		c.node(n)
-		if diff := cmp.Diff(c.body, string(a.markPatch(newNodeFacts(n), c.want))); diff != "" {
+		if diff := cmp.Diff(c.body, string(a.markPatch(watch.NewNodeFacts(n), c.want))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -1005,12 +1006,12 @@ func (w *world) poolObject(t *testing.T, name string) *v1alpha1.CapacityPool {
 // setLoan and setShare change an object as another client, and wait until the controller sees it.
 func (w *world) setLoan(t *testing.T, l *v1alpha1.Loan) {
 	t.Helper()
-	w.set(t, object.GVRLoans, l, func(version string) object.Sight { return w.loans.Sees("", l.Name, l.UID, version) })
+	w.set(t, object.GVRLoans, l, func(version string) object.Sight { return w.Loans.Sees("", l.Name, l.UID, version) })
 }
 
 func (w *world) setShare(t *testing.T, s *v1alpha1.NodeShare) {
 	t.Helper()
-	w.set(t, object.GVRShares, s, func(version string) object.Sight { return w.shares.Sees("", s.Name, s.UID, version) })
+	w.set(t, object.GVRShares, s, func(version string) object.Sight { return w.Shares.Sees("", s.Name, s.UID, version) })
 }
 
 func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Object, seen func(version string) object.Sight) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/internal/kube/kubetest"
@@ -39,15 +38,5 @@ func BenchmarkSnapshot(b *testing.B) {
 		if len(s.Pods) != 2000 || len(s.Services[7].Pods) != 10 {
 			b.Fatal("the fleet is not whole")
 		}
-	}
-}
-
-// BenchmarkPodFacts is the cost of one pod event.
-func BenchmarkPodFacts(b *testing.B) {
-	p := kubetest.Pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
-	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Resources: p.Spec.Containers[0].Resources})
-	b.ReportAllocs()
-	for b.Loop() {
-		newPodFacts(p)
 	}
 }

@@ -55,26 +55,26 @@ func (c *recorder) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Objec
 
 // reportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
 func (c *reports) reportDoubts(leader int64) {
-	for _, o := range c.services.All() {
+	for _, o := range c.Services.All() {
 		c.doubtLeader(reference("ElasticService", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.pools.All() {
+	for _, o := range c.Pools.All() {
 		c.doubtLeader(reference("CapacityPool", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.tenants.All() {
+	for _, o := range c.Tenants.All() {
 		c.doubtLeader(reference("CapacityQuota", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.jobs.All() {
+	for _, o := range c.Jobs.All() {
 		c.doubtLeader(reference("ElasticJob", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.festivals.All() {
+	for _, o := range c.Festivals.All() {
 		c.doubtLeader(reference("FestivalPlan", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
-	for _, o := range c.loans.All() {
+	for _, o := range c.Loans.All() {
 		c.doubtLeader(reference("Loan", &o.Header), o.API.Status.LeaderEpoch, leader)
 		c.doubtLoan(reference("Loan", &o.Header), "status.epoch", max(1, o.API.Status.Epoch))
 	}
-	for _, o := range c.shares.All() {
+	for _, o := range c.Shares.All() {
 		c.doubtLeader(reference("NodeShare", &o.Header), o.API.Spec.LeaderEpoch, leader)
 		for i := range o.API.Spec.Parcels {
 			c.doubtLoan(reference("NodeShare", &o.Header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.API.Spec.Parcels[i].Epoch)

@@ -163,7 +163,7 @@ func (c *reports) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Resu
 
 func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	n := fleet.ParseName(string(id))
-	s, ok := c.services.Get(n.Namespace, n.Name)
+	s, ok := c.Services.Get(n.Namespace, n.Name)
 	if !ok {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Moves {
 		m := &r.Plan.Moves[i]
-		l, ok := c.loans.Get("", string(m.Before.ID))
+		l, ok := c.Loans.Get("", string(m.Before.ID))
 		o := done[planner.KeyOf(m)]
 		// A loan that was just forgotten is gone from the watches; its end was reported when it was Returned or
 		// Cancelled.
@@ -252,7 +252,7 @@ func (c *reports) reportTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		if o, ok := c.jobs.Get(n.Namespace, n.Name); ok && c.news("job "+string(j.ID), j.Blocked.String()) {
+		if o, ok := c.Jobs.Get(n.Namespace, n.Name); ok && c.news("job "+string(j.ID), j.Blocked.String()) {
 			c.event(reference("ElasticJob", &o.Header), catalog.Refused(j.Blocked), j.Blocked.Message)
 		}
 	}
@@ -282,7 +282,7 @@ func (c *reports) reportStrays(r *loop.Report) {
 func (c *reports) reportRefused(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
-		if o, ok := c.pools.Get("", string(p.ID)); ok {
+		if o, ok := c.Pools.Get("", string(p.ID)); ok {
 			c.reportRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.Header))
 			if shut := shutOf(r.Plan, p.ID); c.news("room "+string(p.ID), shutNews(shut)) {
 				n := 0
@@ -297,7 +297,7 @@ func (c *reports) reportRefused(r *loop.Report) {
 	}
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
-		if o, ok := c.tenants.Get("", string(t.ID)); ok {
+		if o, ok := c.Tenants.Get("", string(t.ID)); ok {
 			c.reportRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.Header))
 		}
 	}
@@ -306,14 +306,14 @@ func (c *reports) reportRefused(r *loop.Report) {
 // reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
 func (c *reports) reportNewer() {
 	newer := c.newerMet()
-	for _, o := range c.nodes.All() {
+	for _, o := range c.Nodes.All() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
 		if c.news("newer node "+o.Name, text) {
 			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID},
 				catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
-	for _, o := range c.jobs.All() {
+	for _, o := range c.Jobs.All() {
 		text := newerMember(newer, &o.Header)
 		if c.news("newer job "+o.Namespace+"/"+o.Name, text) {
 			c.event(reference("ElasticJob", &o.Header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
@@ -344,7 +344,7 @@ func (c *reports) reportSkill(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		id := r.Snapshot.Services[i].ID
 		n := fleet.ParseName(string(id))
-		o, seen := c.services.Get(n.Namespace, n.Name)
+		o, seen := c.Services.Get(n.Namespace, n.Name)
 		p, known := r.Portraits[id]
 		if !seen || !known {
 			continue

@@ -54,7 +54,7 @@ func (c *reports) reportTenants(r *loop.Report) {
 	maps.DeleteFunc(c.reporter.foretold, func(x foretold, _ fleet.Resources) bool { return x.day < today })
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
-		o, ok := c.tenants.Get("", string(t.ID))
+		o, ok := c.Tenants.Get("", string(t.ID))
 		if !ok {
 			continue
 		}
@@ -92,7 +92,7 @@ func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 		c.event(ref, catalog.EventQuotaNotice, overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
-			j, ok := c.jobs.Get(n.Namespace, n.Name)
+			j, ok := c.Jobs.Get(n.Namespace, n.Name)
 			if !ok || tenancy.Of(n.Namespace) != t.ID {
 				continue
 			}

@@ -56,7 +56,7 @@ func TestFreshFacts(t *testing.T) {
 // settled waits until the events of the first lists have passed.
 func (w *world) settled(t *testing.T) {
 	t.Helper()
-	for before := int64(-1); before != w.changes.Load(); time.Sleep(20 * time.Millisecond) {
-		before = w.changes.Load()
+	for before := int64(-1); before != w.Changes.Load(); time.Sleep(20 * time.Millisecond) {
+		before = w.Changes.Load()
 	}
 }

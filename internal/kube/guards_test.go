@@ -3,13 +3,11 @@ package kube
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -245,48 +243,6 @@ func TestAMarkStopsAtANewerLeader(t *testing.T) {
 		if rs := w.do(t, planner.Plan{Marks: []planner.Mark{m}}); rs[0].Outcome != loop.Stale || patches != 1 {
 			t.Errorf("%+v after %d patches", rs[0], patches)
 		}
-	}
-}
-
-// An agent lives for the duration of its Lease after a renewal was seen, whatever its clock says; without one that was ever renewed there is none.
-func TestAnAgentLivesByRenewals(t *testing.T) {
-	now := time.Now()
-	for name, c := range map[string]struct {
-		lease *coordinationv1.Lease
-		after time.Duration
-		want  bool
-	}{
-		"just seen":                 {kubetest.AgentOf(now, 10), 9 * time.Second, true},
-		"says 68 years":             {kubetest.AgentOf(now, math.MaxInt32), 4 * time.Minute, true},
-		"said 68 years":             {kubetest.AgentOf(now, math.MaxInt32), 6 * time.Minute, false},
-		"says less than nothing":    {kubetest.AgentOf(now, math.MinInt32), time.Second, false},
-		"not seen for longer":       {kubetest.AgentOf(now, 10), 12 * time.Second, false},
-		"its clock is behind":       {kubetest.AgentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
-		"its clock is ahead":        {kubetest.AgentOf(now.Add(time.Hour), 10), 12 * time.Second, false},
-		"never renewed":             {&coordinationv1.Lease{}, 0, false},
-		"the default, within":       {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NewMicroTime(now))}}, 39 * time.Second, true},
-		"the default, and too late": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NewMicroTime(now))}}, 42 * time.Second, false},
-	} {
-		if got := newAgents().see(c.lease).alive(time.Now().Add(c.after)); got != c.want {
-			t.Errorf("%s: alive %v", name, got)
-		}
-	}
-}
-
-// A list that is read again brings the Lease of a dead agent again: that is no sign of life.
-func TestAListIsNoSignOfLife(t *testing.T) {
-	agents, renewed := newAgents(), time.Now()
-	first := agents.see(kubetest.AgentOf(renewed, 10))
-	time.Sleep(time.Millisecond)
-	if again := agents.see(kubetest.AgentOf(renewed, 10)); !again.seen.Equal(first.seen) {
-		t.Errorf("seen at %v, and the same renewal again at %v", first.seen, again.seen)
-	}
-	if next := agents.see(kubetest.AgentOf(renewed.Add(time.Second), 10)); !next.seen.After(first.seen) {
-		t.Error("a renewal is no sign of life")
-	}
-	agents.forget(first)
-	if len(agents.last) != 0 {
-		t.Errorf("%d agents are remembered whose Leases are gone", len(agents.last))
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // gvrKruise is a kind of DaemonSets that is none of Kubernetes' own.
@@ -44,18 +45,18 @@ type world struct {
 // newWorld starts a cluster that holds the objects: those of Kubernetes, and those of ours.
 func newWorld(t testing.TB, objects ...metav1.Object) *world {
 	t.Helper()
-	return newWorldWith(t, Options{}, objects...)
+	return newWorldWith(t, watch.Options{}, objects...)
 }
 
 // newWorldWith is newWorld with some options of its own.
-func newWorldWith(t testing.TB, o Options, objects ...metav1.Object) *world {
+func newWorldWith(t testing.TB, o watch.Options, objects ...metav1.Object) *world {
 	t.Helper()
 	return newWorldServing(t, o, nil, objects...)
 }
 
 // newWorldServing is newWorldWith with kinds of the typed client that not every API server has, by group and version.
 // The fake's kinds are set before anything asks for it: it has no lock.
-func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIResource, objects ...metav1.Object) *world {
+func newWorldServing(t testing.TB, o watch.Options, serves map[string][]metav1.APIResource, objects ...metav1.Object) *world {
 	t.Helper()
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &kubetest.Clock{Time: kubetest.Now}, core: fake.NewClientset(core...)}
@@ -100,7 +101,7 @@ func newWorldServing(t testing.TB, o Options, serves map[string][]metav1.APIReso
 	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
 	w.dyn.PrependReactor("*", "*", w.serve)
 	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = kubetest.Namespace, "test", w.clock, slog.New(slog.DiscardHandler), 50*time.Millisecond
-	o, err := o.withDefaults()
+	o, err := o.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}

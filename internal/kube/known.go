@@ -3,6 +3,7 @@ package kube
 import (
 	"slices"
 
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -10,8 +11,8 @@ import (
 // service of a target comes first, since it keeps the target. The objects are the caches' own, and must not be changed.
 func (c *observer) Known() validate.Set {
 	var out validate.Set
-	services := c.services.All()
-	slices.SortFunc(services, func(a, b *ownService) int {
+	services := c.Services.All()
+	slices.SortFunc(services, func(a, b *watch.OwnService) int {
 		if a.Older(&b.Header) {
 			return -1
 		}
@@ -20,9 +21,9 @@ func (c *observer) Known() validate.Set {
 	for _, s := range services {
 		out.Services = append(out.Services, s.API)
 	}
-	for _, p := range c.pools.All() {
+	for _, p := range c.Pools.All() {
 		out.Pools = append(out.Pools, p.API)
 	}
-	out.Quotas = apiTenants(c.tenants.All())
+	out.Quotas = apiTenants(c.Tenants.All())
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // leaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may take over after
@@ -35,7 +36,7 @@ func defaultLeaseTimes() leaseTimes {
 
 // elector stands for election, and takes over from the leader before.
 type elector struct {
-	*watcher
+	*watch.Watcher
 	*leadership.Term
 	*recorder
 	observe func() (*fleet.Snapshot, error)
@@ -46,8 +47,8 @@ type elector struct {
 	fence *fence.Fence
 }
 
-func newElector(w *watcher, t *leadership.Term, r *recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *elector {
-	return &elector{watcher: w, Term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
+func newElector(w *watch.Watcher, t *leadership.Term, r *recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *elector {
+	return &elector{Watcher: w, Term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
 }
 
 // ErrLeaseLost ends a leadership that another process may have taken over by now. The process must end: what it still holds in memory was
@@ -85,8 +86,8 @@ func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 		return context.Cause(ctx)
 	}
 	stopStandby()
-	c.o.Leads(true)
-	defer c.o.Leads(false)
+	c.Options.Leads(true)
+	defer c.Options.Leads(false)
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := make(chan error, 1)
@@ -120,8 +121,8 @@ func (c *elector) standDown(stop context.CancelFunc, finished <-chan error) erro
 	case err := <-finished:
 		return err
 	case <-time.After(c.lease.stop):
-		c.o.Log.Error("the lease was lost and the work did not stop: exiting", "within", c.lease.stop)
-		c.o.Exit(1)
+		c.Options.Log.Error("the lease was lost and the work did not stop: exiting", "within", c.lease.stop)
+		c.Options.Exit(1)
 		return nil
 	}
 }
@@ -129,9 +130,9 @@ func (c *elector) standDown(stop context.CancelFunc, finished <-chan error) erro
 func (c *elector) elector(started func(context.Context)) (*leaderelection.LeaderElector, error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &fence.Lock{F: c.fence, Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: c.o.Namespace, Name: fence.LeaseName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.Options.Namespace, Name: fence.LeaseName},
 			Client:     c.side.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: c.o.Identity},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: c.Options.Identity},
 		}},
 		LeaseDuration: c.lease.duration, RenewDeadline: c.lease.renew, RetryPeriod: c.lease.retry, Name: fence.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: started, OnStoppedLeading: func() {}},
@@ -148,9 +149,9 @@ func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 	if err != nil {
 		return fmt.Errorf("kube: find the leader's epoch: %w", err)
 	}
-	c.Take(l, c.o.Clock.Now())
+	c.Take(l, c.Options.Clock.Now())
 	defer c.Take(leadership.Held{}, time.Time{})
-	c.o.Log.Info("leading", "identity", c.o.Identity, "epoch", l.Epoch)
+	c.Options.Log.Info("leading", "identity", c.Options.Identity, "epoch", l.Epoch)
 	if err := c.takeOver(ctx, m, l); err != nil {
 		return fmt.Errorf("kube: stamp what moves with the leader's epoch: %w", err)
 	}
@@ -166,7 +167,7 @@ func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
 func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
-	lease, err := c.side.CoordinationV1().Leases(c.o.Namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
+	lease, err := c.side.CoordinationV1().Leases(c.Options.Namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return leadership.Held{}, fmt.Errorf("read the lease: %w", err)
 	}
@@ -223,13 +224,13 @@ func countOf(lease *coordinationv1.Lease) int64 {
 // noteEpoch writes the epoch of this leadership on its Lease, before anything carries it: whatever becomes of the objects, the next leader counts
 // on from there.
 func (c *elector) noteEpoch(ctx context.Context, epoch int64) error {
-	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
+	leases := c.side.CoordinationV1().Leases(c.Options.Namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the election renews it meanwhile
 		lease, err := leases.Get(ctx, fence.LeaseName, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("read the lease: %w", err)
 		}
-		if held := lease.Spec.HolderIdentity; held == nil || *held != c.o.Identity {
+		if held := lease.Spec.HolderIdentity; held == nil || *held != c.Options.Identity {
 			return errors.New("the lease is held by another process")
 		}
 		lease = lease.DeepCopy()
@@ -244,10 +245,10 @@ const pageWithin = time.Minute
 
 // page reads one page of objects from the server.
 func (c *elector) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	defer c.o.Alive()
+	defer c.Options.Alive()
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()
-	return c.dyn.Resource(gvr).List(ctx, o)
+	return c.Dyn.Resource(gvr).List(ctx, o)
 }
 
 // epochOn is the leader epoch that an object of ours carries, in its status or (NodeShare) in its spec.
@@ -262,14 +263,14 @@ func epochOn(u *unstructured.Unstructured) int64 {
 func (c *elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lease.retry)
 	defer cancel()
-	leases := c.side.CoordinationV1().Leases(c.o.Namespace)
+	leases := c.side.CoordinationV1().Leases(c.Options.Namespace)
 	lease, err := leases.Get(ctx, fence.LeaseName, metav1.GetOptions{})
-	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.o.Identity {
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.Options.Identity {
 		return
 	}
 	none, second := "", int32(1)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &none, &second
 	if _, err := leases.Update(ctx, lease, object.UpdateOptions()); err != nil {
-		c.o.Log.Warn("the lease was not released", "err", err)
+		c.Options.Log.Warn("the lease was not released", "err", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
@@ -96,7 +97,7 @@ func TestNextEpoch(t *testing.T) {
 
 func TestLeadHandsOver(t *testing.T) {
 	var leads []bool // a leader that is stuck in its first reading is to be restarted like any other
-	w := newWorldWith(t, Options{Leads: func(now bool) { leads = append(leads, now) }})
+	w := newWorldWith(t, watch.Options{Leads: func(now bool) { leads = append(leads, now) }})
 	w.dyn.PrependReactor("list", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		if len(leads) != 1 {
 			t.Errorf("%s are listed, and the process was said to lead %d times", a.GetResource().Resource, len(leads))
@@ -169,7 +170,7 @@ func TestLeadLost(t *testing.T) {
 	working := make(chan context.Context, 1)
 	release := make(chan struct{})
 	exits := 0
-	w.o.Exit = func(code int) {
+	w.Options.Exit = func(code int) {
 		// The last moment before the process ends: the work must have been stopped by now, and not only when Lead
 		// returns.
 		if work := <-working; work.Err() == nil {
@@ -237,8 +238,8 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 
 // watchedBy has a fence see a Lease as the watch brings it.
 func watchedBy(f *fence.Fence, l *coordinationv1.Lease) {
-	facts := newLeaseFacts(l)
-	f.Watched(facts.holder, facts.transitions)
+	facts := watch.NewLeaseFacts(l)
+	f.Watched(facts.Holder, facts.Transitions)
 }
 
 // A watch that is behind names the holder before this one: that is no news.

@@ -21,7 +21,7 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 	read := a.pools[name]
 	a.mu.Unlock()
 	if read == nil {
-		o, ok := a.c.pools.Get("", name)
+		o, ok := a.c.Pools.Get("", name)
 		if !ok {
 			return written{}, object.Stale("pool %s is gone", name)
 		}
@@ -32,20 +32,20 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 	}
 	next := *read
 	next.Status.Disruptions = facts.LedgerStatus(&c.Ledger)
-	next.Status.LeaderEpoch, next.Status.LeaderNamespace = a.plan.LeaderEpoch, a.c.o.Namespace
-	got, err := object.PutStatus(ctx, a.c.dyn, object.GVRPools, &next)
+	next.Status.LeaderEpoch, next.Status.LeaderNamespace = a.plan.LeaderEpoch, a.c.Options.Namespace
+	got, err := object.PutStatus(ctx, a.c.Dyn, object.GVRPools, &next)
 	if err != nil {
 		return written{}, err
 	}
 	next.ResourceVersion = got.GetResourceVersion()
 	a.keepPool(&next)
-	return written{got.GetUID(), got.GetResourceVersion(), a.c.pools.Sees("", name, got.GetUID(), got.GetResourceVersion()),
+	return written{got.GetUID(), got.GetResourceVersion(), a.c.Pools.Sees("", name, got.GetUID(), got.GetResourceVersion()),
 		facts.Ledger(&next.Status.Disruptions)}, nil
 }
 
 // readPool reads a pool again, for a charge that met a conflict: another status of the pool was written meanwhile.
 func (a *applier) readPool(ctx context.Context, name string) (protocol.Fact, error) {
-	u, err := a.c.dyn.Resource(object.GVRPools).Get(ctx, name, metav1.GetOptions{})
+	u, err := a.c.Dyn.Resource(object.GVRPools).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return protocol.Fact{}, err
 	}

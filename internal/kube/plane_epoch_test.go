@@ -29,6 +29,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -87,8 +88,8 @@ func (p *plane) stampTarget(t *testing.T, id, text string) {
 		t.Fatal(err)
 	}
 	until(t, "the watch to see the annotation", func() bool {
-		w, ok := p.deployments.Get("default", id)
-		return ok && w.leader == leadership.StampOn(d)
+		w, ok := p.Deployments.Get("default", id)
+		return ok && w.Leader == leadership.StampOn(d)
 	})
 }
 
@@ -210,7 +211,7 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		if err := p.Report(t.Context(), &loop.Report{Snapshot: s, Plan: &planner.Plan{}, Receipt: &loop.Receipt{}}); err != nil {
 			t.Fatal(err)
 		}
-		o, ok := p.services.Get("default", id)
+		o, ok := p.Services.Get("default", id)
 		if !ok {
 			t.Fatal("the service is gone")
 		}
@@ -248,8 +249,8 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		t.Errorf("after a new installation: %+v", r)
 	}
 	// Its stamp holds for its own Lease.
-	if w, ok := renewed.deployments.Get("default", id); !ok || w.leader != (leadership.Stamp{Epoch: renewed.Leads().Epoch, Lease: renewed.Leads().Lease}) {
-		t.Errorf("the target carries %+v", w.leader)
+	if w, ok := renewed.Deployments.Get("default", id); !ok || w.Leader != (leadership.Stamp{Epoch: renewed.Leads().Epoch, Lease: renewed.Leads().Lease}) {
+		t.Errorf("the target carries %+v", w.Leader)
 	}
 }
 
@@ -266,7 +267,7 @@ func TestPlaneTwoInstallations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := New(cfg, Options{Namespace: "springtide-" + id, Identity: id, Clock: wallClock{}, Log: slog.Default()})
+	second, err := New(cfg, watch.Options{Namespace: "springtide-" + id, Identity: id, Clock: wallClock{}, Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 	lead(t, p)
 	const many = 20 // more than there are slots
 	// The bound on an action is no part of this test: it must leave time for an eviction to be asked again.
-	p.o.ActionWithin, p.o.ApplyWithin = 25*time.Second, time.Hour
+	p.Options.ActionWithin, p.Options.ApplyWithin = 25*time.Second, time.Hour
 	id := rand.String(5)
 	svc := p.app(t, "app-"+id, 2, "Scale")
 	m := p.machineOf(t, id, "web")
@@ -182,7 +182,7 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 	}
 	poor := rest.CopyConfig(cfg)
 	poor.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:default:poor"}
-	other, err := New(poor, p.o)
+	other, err := New(poor, p.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func (p *plane) count(t *testing.T) *counted {
 	c := &counted{by: map[string]int{}}
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { c.base = base; return c })
-	other, err := New(cfg, p.o)
+	other, err := New(cfg, p.Options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 	})
 	until(t, "the status", func() bool {
 		report()
-		o, ok := p.jobs.Get(id, id)
+		o, ok := p.Jobs.Get(id, id)
 		return ok && o.API.Status.PodGroup == id+"-gang"
 	})
 

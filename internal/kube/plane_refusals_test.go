@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // TestPlaneRefusedPods: a ResourceQuota refuses the pods of a StatefulSet and of a Job, which their controllers say in events alone. Both are named, and both are over
@@ -51,7 +52,7 @@ func TestPlaneRefusedPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	es := kubetest.Service(id)
-	es.Name, es.Namespace, es.Spec.TargetRef.Kind, es.Spec.TargetRef.Name = id, "default", kindStatefulSet, id
+	es.Name, es.Namespace, es.Spec.TargetRef.Kind, es.Spec.TargetRef.Name = id, "default", watch.KindStatefulSet, id
 	p.create(t, object.GVRServices, es)
 
 	refused := func() (job, service string) {

@@ -408,7 +408,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 			return err
 		}
 		x.Status.LeaderEpoch = epoch
-		_, err = object.PutStatus(t.Context(), p.Cluster.dyn, object.GVRPools, x)
+		_, err = object.PutStatus(t.Context(), p.Cluster.Dyn, object.GVRPools, x)
 		return err
 	}
 	if err := write(first, e1); err != nil {
@@ -439,7 +439,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	}
 	// The same without the fence, as a leader that believes in its lease: the API server refuses it, and that ends the belief.
 	first.fence.Stand(time.Minute)
-	first.fence.Renew(first.fence.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.o.Identity})
+	first.fence.Renew(first.fence.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.Options.Identity})
 	if err := write(first, e1); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaderEpoch must not fall") {
 		t.Errorf("a write of the leader before: %v", err)
 	}
@@ -511,13 +511,13 @@ func TestPlaneReport(t *testing.T) {
 		ledger = ledger.Charge(now, fmt.Sprintf("service %s/%0253d", strings.Repeat("n", 63), i), 2)
 	}
 	until(t, "the pool's status", func() bool {
-		o, ok := p.pools.Get("", "p-"+id)
+		o, ok := p.Pools.Get("", "p-"+id)
 		if !ok {
 			return false
 		}
 		next := *o.API
 		next.Status.Disruptions = facts.LedgerStatus(&ledger)
-		_, err := object.PutStatus(t.Context(), p.Cluster.dyn, object.GVRPools, &next)
+		_, err := object.PutStatus(t.Context(), p.Cluster.Dyn, object.GVRPools, &next)
 		if err != nil && !apierrors.IsConflict(err) {
 			t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -69,7 +70,7 @@ func newPlane(t *testing.T) *plane {
 	asController := rest.CopyConfig(cfg)
 	asController.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + kubetest.Namespace + ":springtide-controller",
 		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
-	c, err := New(asController, Options{Namespace: kubetest.Namespace, Identity: "test-" + rand.String(6), Clock: wallClock{}, Log: slog.Default()})
+	c, err := New(asController, watch.Options{Namespace: kubetest.Namespace, Identity: "test-" + rand.String(6), Clock: wallClock{}, Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func (p *plane) install(t *testing.T) {
 		p.applyAll(t, text)
 	}
 	until(t, "the CRDs to be served", func() bool {
-		_, err := p.discover(t.Context())
+		_, err := p.Discover(t.Context())
 		return err == nil
 	})
 }
@@ -311,7 +312,7 @@ func TestPlaneLoan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key := range live.Annotations {
-		if key == annotationKept || key == annotationDoNotDisrupt {
+		if key == watch.AnnotationKept || key == watch.AnnotationDoNotDisrupt {
 			t.Errorf("annotation %s is left on the node", key)
 		}
 	}

@@ -76,7 +76,7 @@ func (p *plane) define(t *testing.T, ad adapter.Adapter) {
 	// Discovery shows a new kind a moment after its objects can be listed; until then the controller would look again
 	// in half a minute.
 	until(t, gvr.Resource+" to be served", func() bool {
-		have, err := p.serves(gvr.GroupVersion().String())
+		have, err := p.Serves(gvr.GroupVersion().String())
 		_, listed := p.dyn.Resource(gvr).Namespace("default").List(t.Context(), metav1.ListOptions{})
 		return err == nil && listed == nil && slices.Contains(have, gvr.Resource)
 	})
@@ -91,7 +91,7 @@ func (p *plane) undefine(t *testing.T, ad adapter.Adapter) {
 		t.Fatal(err)
 	}
 	until(t, gvr.Resource+" to be gone", func() bool {
-		have, err := p.serves(gvr.GroupVersion().String())
+		have, err := p.Serves(gvr.GroupVersion().String())
 		return err == nil && !strings.Contains(strings.Join(have, " "), gvr.Resource)
 	})
 }
@@ -170,10 +170,10 @@ func TestPlaneInstalledLater(t *testing.T) {
 	until(t, "the job to wait", blocked("KindNotInstalled"))
 	p.define(t, ad)
 	p.submit(t, ad, readWorkload(t, "raycluster", id))
-	p.kinds.ask() // as the minute's look would
+	p.Kinds.Ask() // as the minute's look would
 	until(t, "the job to be taken", blocked(""))
 	p.undefine(t, ad)
-	p.kinds.ask()
+	p.Kinds.Ask()
 	until(t, "the job to wait again", blocked("KindNotInstalled"))
 }
 
@@ -240,7 +240,7 @@ func TestPlaneHostList(t *testing.T) {
 		return err == nil && m.Data[keyHosts] == fmt.Sprintf("%s-worker-0.%s.%s.svc:2\n", id, id, id)
 	})
 	until(t, "the status", func() bool {
-		o, ok := p.jobs.Get(id, id)
+		o, ok := p.Jobs.Get(id, id)
 		return ok && o.API.Status.Hosts != nil && o.API.Status.Hosts.Listed == 1
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/planner"
 )
 
@@ -58,7 +59,7 @@ func gangJob(t *testing.T, served bool, members ...v1alpha1.JobMember) *world {
 	if !served {
 		return newWorld(t, u, e)
 	}
-	return newWorldServing(t, Options{}, servesGroups, u, e)
+	return newWorldServing(t, watch.Options{}, servesGroups, u, e)
 }
 
 // TestJobsWriteTheirGroup: a job whose minimum works as a whole has a Workload and a PodGroup of its own, where the API server serves them.
@@ -90,7 +91,7 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 				t.Errorf("the minimum is %v and %v, want %d", workloads, groups, c.want)
 			}
 			waitFor(t, func() bool {
-				o, _ := w.jobs.Get("train", "bert")
+				o, _ := w.Jobs.Get("train", "bert")
 				return o.API.Status.PodGroup == "bert-gang"
 			})
 			g := w.podGroup()
@@ -106,11 +107,11 @@ func TestTheGroupFollowsTheMinimum(t *testing.T) {
 	w := gangJob(t, true, v1alpha1.JobMember{Role: "worker", Min: 3, Max: 8})
 	w.report(t, &planner.Plan{})
 	for _, least := range []int32{5, 2, 1} {
-		o, _ := w.jobs.Get("train", "bert")
+		o, _ := w.Jobs.Get("train", "bert")
 		e := o.API.DeepCopy()
 		e.Spec.Members[0].Min = least
 		e.Generation++
-		w.set(t, object.GVRJobs, e, func(version string) object.Sight { return w.jobs.Sees("train", "bert", e.UID, version) })
+		w.set(t, object.GVRJobs, e, func(version string) object.Sight { return w.Jobs.Sees("train", "bert", e.UID, version) })
 		w.report(t, &planner.Plan{})
 		if workloads, groups := w.groups(t); workloads["bert-gang"] != least || groups["bert-gang"] != least {
 			t.Errorf("a minimum of %d: %v and %v", least, workloads, groups)
@@ -126,7 +127,7 @@ func TestTheGroupFollowsTheMinimum(t *testing.T) {
 	if err := w.core.Tracker().Delete(gvrPodGroups, "train", "bert-gang"); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.Time = w.clock.Time.Add(w.o.StatusEvery)
+	w.clock.Time = w.clock.Time.Add(w.Options.StatusEvery)
 	w.report(t, &planner.Plan{})
 	if _, groups := w.groups(t); groups["bert-gang"] != 1 {
 		t.Errorf("a PodGroup that was deleted: %v", groups)
@@ -147,7 +148,7 @@ func TestAForeignGroupStays(t *testing.T) {
 	if _, groups := w.groups(t); groups["bert-gang"] != 7 {
 		t.Errorf("%v", groups)
 	}
-	if o, _ := w.jobs.Get("train", "bert"); o.API.Status.PodGroup != "" {
+	if o, _ := w.Jobs.Get("train", "bert"); o.API.Status.PodGroup != "" {
 		t.Errorf("its pods are to name %q", o.API.Status.PodGroup)
 	}
 	select {
@@ -174,7 +175,7 @@ func TestGroupsHaveTurns(t *testing.T) {
 		e.Name, e.UID = name, types.UID("uid-"+name)
 		objects = append(objects, u, e)
 	}
-	w := newWorldServing(t, Options{}, servesGroups, objects...)
+	w := newWorldServing(t, watch.Options{}, servesGroups, objects...)
 	for i := range fail { // the first ones fail in each cycle: another one's object stands there
 		other := &schedulingv1beta1.Workload{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%03d-gang", i), Namespace: "train"}}
 		if err := w.core.Tracker().Create(gvrWorkloads, other, "train"); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 )
@@ -67,7 +68,7 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 
 // reports tell operators what a cycle did.
 type reports struct {
-	*watcher
+	*watch.Watcher
 	*observer
 	*recorder
 	*hostLists
@@ -77,15 +78,15 @@ type reports struct {
 	newerMet func() map[protocol.Object]string
 }
 
-func newReports(w *watcher, o *observer, r *recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
-	return &reports{watcher: w, observer: o, recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
+func newReports(w *watch.Watcher, o *observer, r *recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
+	return &reports{Watcher: w, observer: o, recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
 // where a reader would see a plain difference, every two hours where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *reports) Report(ctx context.Context, r *loop.Report) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.o.ReportWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.Options.ReportWithin))
 	defer cancel()
 	c.reportEvents(r)
 	c.publishHosts(ctx, r)
@@ -98,7 +99,7 @@ func (c *reports) Report(ctx context.Context, r *loop.Report) error {
 	w.jobStatus(r)
 	w.festivalStatus(r)
 	w.onlineGrowth(r)
-	c.reporter.forget(w.now, c.o.StatusEvery)
+	c.reporter.forget(w.now, c.Options.StatusEvery)
 	return errors.Join(w.shareStatus(ctx, r), w.flush(ctx))
 }
 
@@ -123,9 +124,9 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 		last.at, last.compared = w.now, w.now // A process that just started looks at what stands there instead of writing everything again.
 	}
 	last.seen = w.now
-	turns := w.now.Sub(last.at) / w.c.o.StatusEvery
+	turns := w.now.Sub(last.at) / w.c.Options.StatusEvery
 	news := !reflect.DeepEqual(gistWas, gist) || turns >= exactEvery
-	if !news && w.now.Sub(last.compared) >= w.c.o.StatusEvery {
+	if !news && w.now.Sub(last.compared) >= w.c.Options.StatusEvery {
 		last.compared = w.now
 		c := seen(was, next)
 		news = c == plain || c == slight && turns >= slightEvery
@@ -140,7 +141,7 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 // put queues one status write.
 func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, seen func(version string) object.Sight) {
 	w.todo = append(w.todo, func(ctx context.Context) error {
-		got, err := object.PutStatus(ctx, w.c.dyn, gvr, next)
+		got, err := object.PutStatus(ctx, w.c.Dyn, gvr, next)
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			// Changed or gone meanwhile: the next cycle sees it, and must not wait for its turn.
@@ -162,7 +163,7 @@ func statusKey(gvr schema.GroupVersionResource, o metav1.Object) string {
 
 func (w *statusWriter) flush(ctx context.Context) error {
 	errs := make([]error, len(w.todo))
-	slots := make(chan struct{}, w.c.o.Writers)
+	slots := make(chan struct{}, w.c.Options.Writers)
 	var wg sync.WaitGroup
 	for i, do := range w.todo {
 		slots <- struct{}{}
@@ -171,14 +172,14 @@ func (w *statusWriter) flush(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			defer w.c.o.Alive()
-			one, cancel := context.WithTimeout(ctx, w.c.o.ActionWithin)
+			defer w.c.Options.Alive()
+			one, cancel := context.WithTimeout(ctx, w.c.Options.ActionWithin)
 			defer cancel()
 			errs[i] = do(one)
 		})
 	}
 	wg.Wait()
-	w.Await(ctx, w.c.o.SeeWithin, w.c.o.Log)
+	w.Await(ctx, w.c.Options.SeeWithin, w.c.Options.Log)
 	return errors.Join(errs...)
 }
 

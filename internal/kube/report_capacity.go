@@ -35,21 +35,21 @@ func gistOfPool(s *v1alpha1.CapacityPoolStatus) poolGist {
 func (w *statusWriter) poolStatus(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
-		o, ok := w.c.pools.Get("", string(p.ID))
+		o, ok := w.c.Pools.Get("", string(p.ID))
 		if !ok {
 			continue
 		}
 		next := *o.API
 		next.Status = w.onePool(r, p, o.API)
 		if w.due(statusKey(object.GVRPools, &next), gistOfPool(&o.API.Status), gistOfPool(&next.Status), &o.API.Status, &next.Status) {
-			w.put(object.GVRPools, &next, func(version string) object.Sight { return w.c.pools.Sees("", o.Name, o.UID, version) })
+			w.put(object.GVRPools, &next, func(version string) object.Sight { return w.c.Pools.Sees("", o.Name, o.UID, version) })
 		}
 	}
 }
 
 func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.CapacityPool) v1alpha1.CapacityPoolStatus {
 	s := o.Status // with the ledger as it stands
-	s.ObservedGeneration, s.LeaderEpoch, s.LeaderNamespace = o.Generation, w.epoch, w.c.o.Namespace
+	s.ObservedGeneration, s.LeaderEpoch, s.LeaderNamespace = o.Generation, w.epoch, w.c.Options.Namespace
 	var capacity fleet.Resources
 	nodes, alive, silent := 0, 0, 0
 	for i := range r.Snapshot.Nodes {
@@ -250,7 +250,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		o, ok := w.c.jobs.Get(n.Namespace, n.Name)
+		o, ok := w.c.Jobs.Get(n.Namespace, n.Name)
 		if !ok || fleet.UID(o.UID) != j.UID {
 			continue
 		}
@@ -291,7 +291,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		gangCondition(c, gang)
 		s.Conditions = c.list
 		if w.due(statusKey(object.GVRJobs, &next), gistOfJob(&o.API.Status), gistOfJob(s), &o.API.Status, s) {
-			w.put(object.GVRJobs, &next, func(version string) object.Sight { return w.c.jobs.Sees(n.Namespace, n.Name, o.UID, version) })
+			w.put(object.GVRJobs, &next, func(version string) object.Sight { return w.c.Jobs.Sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
 }
@@ -323,7 +323,7 @@ const (
 func (w *statusWriter) festivalStatus(r *loop.Report) {
 	for i := range r.Snapshot.Festivals {
 		f := &r.Snapshot.Festivals[i]
-		o, ok := w.c.festivals.Get("", f.ID)
+		o, ok := w.c.Festivals.Get("", f.ID)
 		if !ok {
 			continue
 		}
@@ -354,7 +354,7 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 		}
 		was := o.API.Status
 		if w.due(statusKey(object.GVRFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
-			w.put(object.GVRFestivals, &next, func(version string) object.Sight { return w.c.festivals.Sees("", o.Name, o.UID, version) })
+			w.put(object.GVRFestivals, &next, func(version string) object.Sight { return w.c.Festivals.Sees("", o.Name, o.UID, version) })
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -37,11 +38,11 @@ func (w *statusWriter) onlineGrowth(r *loop.Report) {
 	left := growthsAtOnce
 	for i := range r.Snapshot.Nodes {
 		n := &r.Snapshot.Nodes[i]
-		f, ok := w.c.nodes.Get("", n.Name)
-		if !ok || !f.offers {
+		f, ok := w.c.Nodes.Get("", n.Name)
+		if !ok || !f.Offers {
 			continue
 		}
-		o, ok := w.c.shares.Get("", n.Name)
+		o, ok := w.c.Shares.Get("", n.Name)
 		if !ok || o.Facts.Node != n.ID {
 			continue
 		}
@@ -140,7 +141,7 @@ func growthText(was string, growth float64) string {
 }
 
 // writeGrowth queues the annotation. The share is written as it was read: another version of it is left to the next cycle.
-func (w *statusWriter) writeGrowth(o *ownShare, text string) {
+func (w *statusWriter) writeGrowth(o *watch.OwnShare, text string) {
 	next := *o.API
 	next.Annotations = maps.Clone(next.Annotations)
 	if next.Annotations == nil {
@@ -156,14 +157,14 @@ func (w *statusWriter) writeGrowth(o *ownShare, text string) {
 		if err != nil {
 			return err
 		}
-		got, err := w.c.dyn.Resource(object.GVRShares).Update(ctx, obj, object.UpdateOptions())
+		got, err := w.c.Dyn.Resource(object.GVRShares).Update(ctx, obj, object.UpdateOptions())
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("write the growth of online on the NodeShare of %s: %w", next.Name, err)
 		}
-		w.See(w.c.shares.Sees("", o.Name, o.UID, got.GetResourceVersion()))
+		w.See(w.c.Shares.Sees("", o.Name, o.UID, got.GetResourceVersion()))
 		return nil
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -28,13 +29,15 @@ const hostsSuffix = "-hosts"
 
 // hostLists are the host lists of jobs.
 type hostLists struct {
-	*watcher
+	*watch.Watcher
 	*recorder
 	// rings are the host lists of jobs, by the job's UID.
 	rings map[types.UID]*ring
 }
 
-func newHostLists(w *watcher, r *recorder) *hostLists { return &hostLists{watcher: w, recorder: r} }
+func newHostLists(w *watch.Watcher, r *recorder) *hostLists {
+	return &hostLists{Watcher: w, recorder: r}
+}
 
 // publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the
 // plan: a list says what is, and is due under a freeze too. A failed write is reported in an event, and tried again in
@@ -49,7 +52,7 @@ func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 		}
 	}
 	kept := map[types.UID]*ring{}
-	for _, o := range c.jobs.All() {
+	for _, o := range c.Jobs.All() {
 		want := o.API.Spec.Hosts
 		if want == nil || o.DeletionTimestamp != nil {
 			continue
@@ -80,11 +83,6 @@ func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 	c.rings = kept
 }
 
-// listed reports whether the members of a role are in the job's host list.
-func listed(o *ownJob, role string) bool {
-	return o.API.Spec.Hosts != nil && o.API.Spec.Hosts.Role == role
-}
-
 func cooldownOf(l *v1alpha1.HostList) time.Duration {
 	return time.Duration(cmp.Or(l.CooldownSeconds, v1alpha1.DefaultHostCooldownSeconds)) * time.Second
 }
@@ -98,7 +96,7 @@ func restingText(out []v1alpha1.LeftOutHost) string {
 }
 
 // floorOf is the least number of members that a job should have listed.
-func floorOf(o *ownJob, role string) int {
+func floorOf(o *watch.OwnJob, role string) int {
 	for i := range o.Facts.Members {
 		if o.Facts.Members[i].Role == role {
 			return int(o.Facts.Members[i].Min)
@@ -116,8 +114,8 @@ const hostsLag = 90 * time.Second
 // broken: no member is left to shrink it, and it would have its members back before they are gone.
 func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
-	o, ok := c.jobs.Get(n.Namespace, n.Name)
-	if !ok || len(j.Victims) == 0 || !listed(o, j.Role) {
+	o, ok := c.Jobs.Get(n.Namespace, n.Name)
+	if !ok || len(j.Victims) == 0 || !watch.Listed(o, j.Role) {
 		return nil
 	}
 	r := c.rings[o.UID]
@@ -127,10 +125,10 @@ func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 	if r == nil {
 		return object.Stale("the list of its hosts was not published yet")
 	}
-	now, wait := c.o.Clock.Now(), false
+	now, wait := c.Options.Clock.Now(), false
 	r.going = map[string]time.Time{}
 	for _, name := range j.Victims {
-		if p, ok := c.pods.Get(n.Namespace, name); !ok || p.pod.Deleting || p.pod.NoticeLoan != "" {
+		if p, ok := c.Pods.Get(n.Namespace, name); !ok || p.Pod.Deleting || p.Pod.NoticeLoan != "" {
 			continue
 		}
 		since, off := r.unlisted[name]
@@ -148,7 +146,7 @@ func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 
 // ringMembers are the pods of one role, and of a launcher that works as they do. A member that has a notice in force,
 // was given one just now, or goes with a smaller size, is leaving.
-func (c *hostLists) ringMembers(s *fleet.Snapshot, o *ownJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
+func (c *hostLists) ringMembers(s *fleet.Snapshot, o *watch.OwnJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
 	job := s.Job(id)
@@ -157,11 +155,11 @@ func (c *hostLists) ringMembers(s *fleet.Snapshot, o *ownJob, role string, leavi
 		if p.Job != id || p.Role != role && (job == nil || !slices.ContainsFunc(job.Members, func(m fleet.Member) bool { return m.IsHost && m.Role == p.Role })) {
 			continue
 		}
-		f, ok := c.pods.Get(p.Name.Namespace, p.Name.Name)
-		if !ok || f.host == "" {
+		f, ok := c.Pods.Get(p.Name.Namespace, p.Name.Name)
+		if !ok || f.Host == "" {
 			continue
 		}
-		out = append(out, ringMember{host: f.host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.restarts, ready: p.Ready,
+		out = append(out, ringMember{host: f.Host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.Restarts, ready: p.Ready,
 			leaving: p.Deleting || leaving[p.ID] || noticed(s, p) || !unlisted[p.Name.Name].IsZero()})
 	}
 	return out
@@ -174,14 +172,14 @@ func noticed(s *fleet.Snapshot, p *fleet.Pod) bool {
 }
 
 // putHosts writes a list, unless it stands there already. A ConfigMap of that name that is not the job's is left alone.
-func (c *hostLists) putHosts(ctx context.Context, o *ownJob, r *ring, data map[string]string) error {
-	if now := c.o.Clock.Now(); r.published != data[keyHosts] || now.Sub(r.at) >= c.o.StatusEvery {
+func (c *hostLists) putHosts(ctx context.Context, o *watch.OwnJob, r *ring, data map[string]string) error {
+	if now := c.Options.Clock.Now(); r.published != data[keyHosts] || now.Sub(r.at) >= c.Options.StatusEvery {
 		r.at = now // checked now and then, as a user might have deleted it
 	} else {
 		return nil
 	}
 	name := o.Name + hostsSuffix
-	client := c.core.CoreV1().ConfigMaps(o.Namespace)
+	client := c.Core.CoreV1().ConfigMaps(o.Namespace)
 	now, err := client.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -206,7 +204,7 @@ func (c *hostLists) putHosts(ctx context.Context, o *ownJob, r *ring, data map[s
 	return nil
 }
 
-func (c *hostLists) hostMap(o *ownJob, name string, data map[string]string) *corev1.ConfigMap {
+func (c *hostLists) hostMap(o *watch.OwnJob, name string, data map[string]string) *corev1.ConfigMap {
 	yes := true
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
@@ -216,7 +214,7 @@ func (c *hostLists) hostMap(o *ownJob, name string, data map[string]string) *cor
 }
 
 // hostStatus is what a job's status says of its list; nil where it asked for none.
-func (c *hostLists) hostStatus(o *ownJob, now time.Time) *v1alpha1.HostListStatus {
+func (c *hostLists) hostStatus(o *watch.OwnJob, now time.Time) *v1alpha1.HostListStatus {
 	r := c.rings[o.UID]
 	if r == nil {
 		return nil

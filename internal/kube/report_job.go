@@ -69,7 +69,7 @@ func (c *reports) reportGangs(r *loop.Report) {
 	for i := range r.Plan.Gangs {
 		g := &r.Plan.Gangs[i]
 		n := fleet.ParseName(string(g.Job))
-		o, ok := c.jobs.Get(n.Namespace, n.Name)
+		o, ok := c.Jobs.Get(n.Namespace, n.Name)
 		if !ok {
 			continue
 		}

@@ -43,7 +43,7 @@ func TestReportLink(t *testing.T) {
 		{0.4, planner.Link{Hub: "shop/front", Link: portrait.Link{Ratio: 2, Fit: 0.93, Hours: 200}}, "Declared", "0.4 replicas for one unit of the chain's work"},
 		{3, planner.Link{Hub: "shop/front", Link: portrait.Link{Refused: "3 hours"}}, "Declared", "3 replicas for one unit of the chain's work"},
 	} {
-		r.clock.Time = r.clock.Time.Add(r.o.StatusEvery)
+		r.clock.Time = r.clock.Time.Add(r.Options.StatusEvery)
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Snapshot.Services[0].LinkRatio = c.ratio
 			rep.Links = map[fleet.ServiceID]planner.Link{id: c.link}

@@ -23,7 +23,7 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 	for _, x := range r.Plan.Survivals {
 		survivals[x.Loan] = x
 	}
-	for _, o := range w.c.loans.All() {
+	for _, o := range w.c.Loans.All() {
 		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
 		loanConditions(c, &o.Facts, r, w.now)
 		x, estimated := survivals[o.Facts.ID]
@@ -36,7 +36,7 @@ func (w *statusWriter) loanStatus(r *loop.Report) {
 			next.Status.ExpectedUntil, next.Status.Due = convert.Stamp(x.Until), convert.Stamp(x.Due)
 		}
 		next.Status.Conditions, next.Status.LeaderEpoch = c.list, w.epoch
-		w.put(object.GVRLoans, &next, func(version string) object.Sight { return w.c.loans.Sees("", o.Name, o.UID, version) })
+		w.put(object.GVRLoans, &next, func(version string) object.Sight { return w.c.Loans.Sees("", o.Name, o.UID, version) })
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -50,22 +51,22 @@ type groupWritten struct {
 
 // groups are the Workloads and PodGroups of jobs.
 type groups struct {
-	*watcher
+	*watch.Watcher
 	*recorder
 	podGroups podGroups
 }
 
-func newGroups(w *watcher, r *recorder) *groups { return &groups{watcher: w, recorder: r} }
+func newGroups(w *watch.Watcher, r *recorder) *groups { return &groups{Watcher: w, recorder: r} }
 
 // publishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the
 // job needs, which holds under a freeze too. A failed write is an event, and is tried again in the next cycle.
 func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 	g := &c.podGroups
-	now := c.o.Clock.Now()
-	if g.asked.IsZero() || now.Sub(g.asked) >= c.o.StatusEvery {
-		have, err := c.serves(schedulingv1beta1.SchemeGroupVersion.String())
+	now := c.Options.Clock.Now()
+	if g.asked.IsZero() || now.Sub(g.asked) >= c.Options.StatusEvery {
+		have, err := c.Serves(schedulingv1beta1.SchemeGroupVersion.String())
 		if err != nil {
-			c.o.Log.Debug("ask whether PodGroups are served", "err", err)
+			c.Options.Log.Debug("ask whether PodGroups are served", "err", err)
 			return
 		}
 		g.served, g.asked = slices.Contains(have, "workloads") && slices.Contains(have, "podgroups"), now
@@ -76,7 +77,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 		at := (first + k) % len(jobs)
 		j := &jobs[at]
 		n := fleet.ParseName(string(j.ID))
-		o, ok := c.jobs.Get(n.Namespace, n.Name)
+		o, ok := c.Jobs.Get(n.Namespace, n.Name)
 		if !g.served || !ok || fleet.UID(o.UID) != j.UID || o.DeletionTimestamp != nil {
 			continue
 		}
@@ -88,7 +89,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 		if j.Blocked.Any() || !there && o.API.Status.PodGroup == "" && (least < 2 || !same) {
 			continue
 		}
-		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.o.StatusEvery {
+		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.Options.StatusEvery {
 			continue
 		}
 		if put == groupsAtOnce {
@@ -109,7 +110,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 }
 
 // groupName is the PodGroup that the pods of a job are to name; empty for none.
-func (c *groups) groupName(o *ownJob) string {
+func (c *groups) groupName(o *watch.OwnJob) string {
 	if _, there := c.podGroups.written[o.UID]; there {
 		return o.Name + gangSuffix
 	}
@@ -118,7 +119,7 @@ func (c *groups) groupName(o *ownJob) string {
 
 // gangAsks is how many pods a job needs at least, with the priority class of their templates, and whether all have the same: a PodGroup has one priority, and
 // kube-scheduler places no pod of another one.
-func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
+func (c *groups) gangAsks(o *watch.OwnJob) (least int32, class string, same bool) {
 	same = true
 	first := true
 	for i := range o.Facts.Members {
@@ -127,11 +128,11 @@ func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
 			continue
 		}
 		least += m.Min
-		w, problem := c.workload(o.Namespace, m.Role, m)
+		w, problem := c.Workload(o.Namespace, m.Role, m)
 		if problem.Any() {
 			continue
 		}
-		of := w.classOf(m.PartName())
+		of := w.ClassOf(m.PartName())
 		same = same && (first || of == class)
 		class, first = of, false
 	}
@@ -140,7 +141,7 @@ func (c *groups) gangAsks(o *ownJob) (least int32, class string, same bool) {
 
 // putGroup writes the Workload and the PodGroup of a job, or the minimum of those that stand there: of their fields upstream lets that one change. The priority
 // class stays what it was when they were made. Objects of these names that are not the job's are left alone.
-func (c *groups) putGroup(ctx context.Context, o *ownJob, least int32, class string) error {
+func (c *groups) putGroup(ctx context.Context, o *watch.OwnJob, least int32, class string) error {
 	owner := metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(object.KindOf(object.GVRJobs)))
 	owner.BlockOwnerDeletion = nil
 	name := o.Name + gangSuffix
@@ -159,7 +160,7 @@ func (c *groups) putGroup(ctx context.Context, o *ownJob, least int32, class str
 	if err != nil {
 		return fmt.Errorf("make the PodGroup %s: %w", name, err)
 	}
-	api := c.core.SchedulingV1beta1()
+	api := c.Core.SchedulingV1beta1()
 	if err := putOwned(ctx, o, workload, api.Workloads(o.Namespace), least, "/spec/podGroupTemplates/0/schedulingPolicy/gang/minCount", func(w *schedulingv1beta1.Workload) int32 {
 		if t := w.Spec.PodGroupTemplates; len(t) == 1 && t[0].SchedulingPolicy.Gang != nil {
 			return t[0].SchedulingPolicy.Gang.MinCount
@@ -187,7 +188,7 @@ type ownedClient[T metav1.Object] interface {
 }
 
 // putOwned makes an object, or changes its minimum, which stands at a path.
-func putOwned[T metav1.Object](ctx context.Context, o *ownJob, want T, client ownedClient[T], least int32, path string, has func(T) int32) error {
+func putOwned[T metav1.Object](ctx context.Context, o *watch.OwnJob, want T, client ownedClient[T], least int32, path string, has func(T) int32) error {
 	now, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

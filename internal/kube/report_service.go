@@ -87,7 +87,7 @@ func (w *statusWriter) services(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		svc := &r.Snapshot.Services[i]
 		n := fleet.ParseName(string(svc.ID))
-		o, ok := w.c.services.Get(n.Namespace, n.Name)
+		o, ok := w.c.Services.Get(n.Namespace, n.Name)
 		if !ok || fleet.UID(o.UID) != svc.UID {
 			continue
 		}
@@ -103,7 +103,7 @@ func (w *statusWriter) services(r *loop.Report) {
 			continue
 		}
 		if w.due(statusKey(object.GVRServices, &next), was, is, &o.API.Status, &next.Status) {
-			w.put(object.GVRServices, &next, func(version string) object.Sight { return w.c.services.Sees(n.Namespace, n.Name, o.UID, version) })
+			w.put(object.GVRServices, &next, func(version string) object.Sight { return w.c.Services.Sees(n.Namespace, n.Name, o.UID, version) })
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *
 		wait = settlesFor
 	}
 	if differs(was.Desired, is.Desired) == unchanged && differs(int64(was.Replicas), int64(is.Replicas)) == unchanged {
-		wait = max(wait, slightEvery*w.c.o.StatusEvery)
+		wait = max(wait, slightEvery*w.c.Options.StatusEvery)
 	}
 	same := *was
 	same.Desired, same.Replicas, same.LastScale = is.Desired, is.Replicas, is.LastScale

@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 )
 
@@ -54,7 +55,7 @@ func (w *statusWriter) recordAgents(ctx context.Context, r *loop.Report) error {
 		if n.Pool == "" || !n.AgentAlive {
 			continue
 		}
-		o, ok := w.c.shares.Get("", n.Name)
+		o, ok := w.c.Shares.Get("", n.Name)
 		if ok && o.Facts.Node == n.ID && o.Facts.Agent == n.ID || ok && len(o.API.Spec.Parcels) > 0 && o.Facts.Node != n.ID {
 			continue
 		}
@@ -73,7 +74,7 @@ func (w *statusWriter) recordAgents(ctx context.Context, r *loop.Report) error {
 }
 
 // makeShare makes the NodeShare of a machine of which nothing was lent yet; one of an earlier machine of the name is taken over.
-func (w *statusWriter) makeShare(ctx context.Context, n *fleet.Node, was *ownShare) error {
+func (w *statusWriter) makeShare(ctx context.Context, n *fleet.Node, was *watch.OwnShare) error {
 	next := &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: n.Name,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: types.UID(n.ID)}}},
 		Spec: v1alpha1.NodeShareSpec{NodeUID: string(n.ID), LeaderEpoch: w.epoch}}
@@ -85,9 +86,9 @@ func (w *statusWriter) makeShare(ctx context.Context, n *fleet.Node, was *ownSha
 		return err
 	}
 	if was == nil {
-		_, err = w.c.dyn.Resource(object.GVRShares).Create(ctx, obj, object.CreateOptions())
+		_, err = w.c.Dyn.Resource(object.GVRShares).Create(ctx, obj, object.CreateOptions())
 	} else {
-		_, err = w.c.dyn.Resource(object.GVRShares).Update(ctx, obj, object.UpdateOptions())
+		_, err = w.c.Dyn.Resource(object.GVRShares).Update(ctx, obj, object.UpdateOptions())
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("make the NodeShare of %s: %w", n.Name, err)
@@ -95,13 +96,13 @@ func (w *statusWriter) makeShare(ctx context.Context, n *fleet.Node, was *ownSha
 	return nil
 }
 
-func (w *statusWriter) putShareStatus(o *ownShare, next *v1alpha1.NodeShare) {
-	w.put(object.GVRShares, next, func(version string) object.Sight { return w.c.shares.Sees("", o.Name, o.UID, version) })
+func (w *statusWriter) putShareStatus(o *watch.OwnShare, next *v1alpha1.NodeShare) {
+	w.put(object.GVRShares, next, func(version string) object.Sight { return w.c.Shares.Sees("", o.Name, o.UID, version) })
 }
 
 // unmanaged is a machine without an agent of which a parcel moves.
 type unmanaged struct {
-	share *ownShare
+	share *watch.OwnShare
 	m     agent.Machine
 }
 
@@ -119,14 +120,14 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 		clear(free)
 		return err
 	}
-	o := agent.Options{Margin: c.o.CleanMargin}
+	o := agent.Options{Margin: c.Options.CleanMargin}
 	ctx, cancel := context.WithTimeout(ctx, liveReads)
 	defer cancel()
 	verdicts := map[*unmanaged]map[int]agent.Verdict{}
 	known := map[agent.Handover]bool{}
 	var over []*unmanaged // the margin of a parcel is over
 	for _, u := range waiting {
-		now := c.o.Clock.Now().UTC()
+		now := c.Options.Clock.Now().UTC()
 		verdicts[u] = map[int]agent.Verdict{}
 		live := false
 		for i := range u.m.Node.Share.Parcels {
@@ -140,7 +141,7 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 				}
 				live = true
 				// The margin begins after the marks were seen closed live, and no earlier.
-				now = c.o.Clock.Now().UTC()
+				now = c.Options.Clock.Now().UTC()
 				v = u.m.Judge(p, free[handover], now, o)
 			}
 			if v.Clean && !p.IsClean(p.Epoch) {
@@ -159,7 +160,7 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 		for _, u := range over {
 			for i := range u.m.Node.Share.Parcels {
 				p := &u.m.Node.Share.Parcels[i]
-				verdicts[u][i] = u.m.Judge(p, free[agent.HandoverOf(p)], c.o.Clock.Now().UTC(), o)
+				verdicts[u][i] = u.m.Judge(p, free[agent.HandoverOf(p)], c.Options.Clock.Now().UTC(), o)
 			}
 		}
 	}
@@ -172,8 +173,8 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 
 // waiting lists the machines that never had an agent and of which a parcel waits to be clean, by name, with the facts that they are judged by.
 func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
-	var moving []*ownShare
-	for _, o := range c.shares.All() {
+	var moving []*watch.OwnShare
+	for _, o := range c.Shares.All() {
 		if o.Unreadable == nil && o.Facts.Agent != o.Facts.Node && slices.ContainsFunc(o.Facts.Share.Parcels, func(p fleet.ShareParcel) bool {
 			return p.Next != "" && !p.IsClean(p.Epoch)
 		}) {
@@ -194,15 +195,15 @@ func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	}
 	var out []*unmanaged
 	for _, o := range moving {
-		n, f := fresh.Node(o.Facts.Node), (*nodeFacts)(nil)
+		n, f := fresh.Node(o.Facts.Node), (*watch.NodeFacts)(nil)
 		if n != nil {
-			f, _ = c.nodes.Get("", n.Name)
+			f, _ = c.Nodes.Get("", n.Name)
 		}
 		if n == nil || f == nil || n.Name != o.Name || !n.Agentless() || n.Share.Version != o.ResourceVersion {
 			continue // another cycle sees them agree
 		}
 		node := *n
-		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.leases.All(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.kubelet}}
+		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.Leases.All(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.Kubelet}}
 		for _, p := range pods[n.ID] {
 			u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: p.Name.String(), Class: p.Class, Ask: p.Requests})
 		}
@@ -219,7 +220,7 @@ const schedulerRequest = time.Minute + 5*time.Second
 // acknowledged is what the bundled scheduler said to a share. Where it serves a pool of a parcel that moves, each of its partitions must have acknowledged
 // this generation, or be dead for as long as its last requests can live. A partition whose Lease has no holder sends nothing, and its next owner begins
 // with this share. The margin falls where it serves both pools of each such parcel.
-func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) agent.Acks {
+func acknowledged(o *watch.OwnShare, leases []*watch.LeaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) agent.Acks {
 	some, all := false, true
 	for i := range o.Facts.Share.Parcels {
 		if p := &o.Facts.Share.Parcels[i]; p.Next != "" {
@@ -236,7 +237,7 @@ func acknowledged(o *ownShare, leases []*leaseFacts, schedulers map[fleet.PoolID
 			continue
 		}
 		partitions++
-		if o.Facts.Acks[l.Name] >= o.Facts.Generation || l.holder == "" || wall.Sub(l.seen) > l.duration+schedulerRequest {
+		if o.Facts.Acks[l.Name] >= o.Facts.Generation || l.Holder == "" || wall.Sub(l.Seen) > l.Duration+schedulerRequest {
 			continue
 		}
 		return agent.AcksOwed
@@ -262,19 +263,19 @@ func (c *reports) acksLive(ctx context.Context, machines []*unmanaged, fresh *fl
 	if !slices.ContainsFunc(machines, func(u *unmanaged) bool { return u.m.Acks == agent.AcksGiven }) {
 		return nil
 	}
-	var live []*leaseFacts
-	for _, l := range c.leases.All() {
+	var live []*watch.LeaseFacts
+	for _, l := range c.Leases.All() {
 		if !strings.HasPrefix(l.Name, v1alpha1.SchedulerLeasePrefix) {
 			continue
 		}
-		o, err := c.core.CoordinationV1().Leases(c.o.Namespace).Get(ctx, l.Name, metav1.GetOptions{})
+		o, err := c.Core.CoordinationV1().Leases(c.Options.Namespace).Get(ctx, l.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read the lease %s: %w", l.Name, err)
 		}
-		live = append(live, c.agents.see(o))
+		live = append(live, c.Agents.See(o))
 	}
 	schedulers := schedulersOf(fresh)
 	for _, u := range machines {
@@ -287,7 +288,7 @@ func (c *reports) acksLive(ctx context.Context, machines []*unmanaged, fresh *fl
 
 // readLive reads the marks and the kubelet's state from the API server itself: the watches may be behind.
 func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
-	n, err := c.core.CoreV1().Nodes().Get(ctx, u.share.Name, metav1.GetOptions{})
+	n, err := c.Core.CoreV1().Nodes().Get(ctx, u.share.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		u.m.Ready = false
 		return nil
@@ -295,8 +296,8 @@ func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
 	if err != nil {
 		return fmt.Errorf("read node %s: %w", u.share.Name, err)
 	}
-	f := newNodeFacts(n)
-	u.m.Node.Marks, u.m.Ready = f.node.Marks, f.kubelet && f.node.ID == u.share.Facts.Node
+	f := watch.NewNodeFacts(n)
+	u.m.Node.Marks, u.m.Ready = f.Node.Marks, f.Kubelet && f.Node.ID == u.share.Facts.Node
 	return nil
 }
 
@@ -314,20 +315,20 @@ func (c *reports) listLive(ctx context.Context, machines []*unmanaged, fresh *fl
 	}
 	// Without a resourceVersion the list is as of now. All of its pages are of one moment.
 	o := metav1.ListOptions{Limit: podPage}
-	livePods(&o)
+	watch.LivePods(&o)
 	bound := fields.OneTermNotEqualSelector("spec.nodeName", "")
 	if len(byName) == 1 {
 		bound = fields.OneTermEqualSelector("spec.nodeName", machines[0].share.Name)
 	}
 	o.FieldSelector += "," + bound.String()
 	for {
-		list, err := c.core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, o)
+		list, err := c.Core.CoreV1().Pods(metav1.NamespaceAll).List(ctx, o)
 		if err != nil {
 			return fmt.Errorf("list the pods of %d machines without an agent: %w", len(byName), err)
 		}
 		for i := range list.Items {
 			if u := byName[list.Items[i].Spec.NodeName]; u != nil {
-				u.add(&list.Items[i], seen, c.watcher)
+				u.add(&list.Items[i], seen, c.Watcher)
 			}
 		}
 		if o.Continue = list.Continue; o.Continue == "" {
@@ -337,16 +338,16 @@ func (c *reports) listLive(ctx context.Context, machines []*unmanaged, fresh *fl
 }
 
 // add counts a pod that is on the machine.
-func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *watcher) {
-	f := newPodFacts(p)
-	if known := seen[f.pod.ID]; known != nil && known.Node == u.m.Node.ID {
+func (u *unmanaged) add(p *corev1.Pod, seen map[fleet.UID]*fleet.Pod, c *watch.Watcher) {
+	f := watch.NewPodFacts(p)
+	if known := seen[f.Pod.ID]; known != nil && known.Node == u.m.Node.ID {
 		u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: known.Name.String(), Class: known.Class, Ask: known.Requests})
 		return
 	}
-	switch f.claim.Class(c.o.Namespace, f.claim.Standing(witness{c}), false, false) {
+	switch f.Claim.Class(c.Options.Namespace, f.Claim.Standing(watch.Witness{C: c}), false, false) {
 	case fleet.PodSystem, fleet.PodFiller:
 	default:
-		u.m.Unseen = append(u.m.Unseen, f.pod.Name.String())
+		u.m.Unseen = append(u.m.Unseen, f.Pod.Name.String())
 	}
 }
 
@@ -371,7 +372,7 @@ func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verd
 		}
 		report := v1alpha1.ParcelReport{LoanUID: p.LoanUID, Epoch: p.Epoch, Clean: v.Clean, Waits: string(v.Wait), Occupants: v.Names[:min(len(v.Names), occupantsShown)]}
 		if v.Clean {
-			report.Time = convert.Stamp(w.c.o.Clock.Now())
+			report.Time = convert.Stamp(w.c.Options.Clock.Now())
 		}
 		next.Status.Parcels = append(next.Status.Parcels, report)
 	}

@@ -210,7 +210,7 @@ func TestAgentsAreRecorded(t *testing.T) {
 		t.Fatalf("no share was made: %v", err)
 	}
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, ok := r.shares.Get("", "n1"); ok || time.Now().After(deadline) {
+		if _, ok := r.Shares.Get("", "n1"); ok || time.Now().After(deadline) {
 			break
 		}
 	}

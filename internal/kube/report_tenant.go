@@ -42,7 +42,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 	used := quota.UsageOf(quota.TenancyOf(tenants), r.Snapshot.Pods)
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
-		o, ok := w.c.tenants.Get("", string(t.ID))
+		o, ok := w.c.Tenants.Get("", string(t.ID))
 		if !ok {
 			continue
 		}
@@ -58,7 +58,7 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		c.tenant(&r.Plan.Division, t, share)
 		s.Conditions = c.list
 		if w.due(statusKey(object.GVRQuotas, &next), gistOfTenant(&o.API.Status), gistOfTenant(s), &o.API.Status, s) {
-			w.put(object.GVRQuotas, &next, func(version string) object.Sight { return w.c.tenants.Sees("", o.Name, o.UID, version) })
+			w.put(object.GVRQuotas, &next, func(version string) object.Sight { return w.c.Tenants.Sees("", o.Name, o.UID, version) })
 		}
 	}
 }

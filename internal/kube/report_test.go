@@ -361,7 +361,7 @@ func TestReportPortrait(t *testing.T) {
 // Records of an object that is gone are forgotten.
 func TestReportForgetsWhatIsGone(t *testing.T) {
 	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb))
-	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.Time.Add(-2*r.o.StatusEvery - time.Second)}
+	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.Time.Add(-2*r.Options.StatusEvery - time.Second)}
 	r.cycle(t, nil)
 	if _, there := r.reporter.written["loans /gone"]; there {
 		t.Error("a loan that is gone is remembered for ever")

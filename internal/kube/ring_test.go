@@ -192,7 +192,7 @@ func TestHostList(t *testing.T) {
 		t.Errorf("data (-want +got):\n%s", d)
 	}
 	waitFor(t, func() bool {
-		o, _ := w.jobs.Get("train", "bert")
+		o, _ := w.Jobs.Get("train", "bert")
 		return o.API.Status.Hosts != nil && o.API.Status.Hosts.Listed == 3 && o.API.Status.Hosts.ConfigMap == "bert-hosts"
 	})
 
@@ -323,7 +323,7 @@ func (w *world) setPod(t *testing.T, name string, change func(*corev1.PodStatus)
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
-		f, ok := w.pods.Get("train", name)
+		f, ok := w.Pods.Get("train", name)
 		return ok && f.ResourceVersion == p.ResourceVersion
 	})
 }
@@ -367,7 +367,7 @@ func TestHostLeftOut(t *testing.T) {
 			t.Errorf("%s: events %q", c.name, named)
 		}
 		waitFor(t, func() bool {
-			o, _ := w.jobs.Get("train", "bert")
+			o, _ := w.Jobs.Get("train", "bert")
 			h := o.API.Status.Hosts
 			return h != nil && int(h.Listed) == 3-len(c.out) && cmp.Equal(c.out, h.LeftOut, timesEqual)
 		})
@@ -443,22 +443,6 @@ func eventsOf(r *record.FakeRecorder) []string {
 		out = append(out, <-r.Events)
 	}
 	return out
-}
-
-func TestHostOf(t *testing.T) {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "train"}}
-	p.Status.PodIP = "10.0.0.7"
-	if got := hostOf(p); got != "10.0.0.7" {
-		t.Errorf("host %q", got)
-	}
-	p.Status.PodIP = "fd00::7"
-	if got := hostOf(p); got != "" {
-		t.Errorf("host %q: its colons cannot be told from those before the slots", got)
-	}
-	p.Spec.Hostname, p.Spec.Subdomain = "a", "ring"
-	if got := hostOf(p); got != "a.ring.train.svc" {
-		t.Errorf("host %q", got)
-	}
 }
 
 // A launcher that works as a worker does is a host of the ring, as the operator's own list has it; any other is none.

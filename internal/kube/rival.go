@@ -43,12 +43,12 @@ func (c *elector) awaitRivals(ctx context.Context) error {
 		rivals.Set(1)
 		if rival != known {
 			known = rival
-			c.o.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.o.Namespace))
-			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.o.Namespace,
+			c.Options.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.Options.Namespace))
+			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.Options.Namespace,
 				Name: fence.LeaseName}
-			c.event(lease, catalog.EventAnotherInstallation, rival, c.o.Namespace)
+			c.event(lease, catalog.EventAnotherInstallation, rival, c.Options.Namespace)
 		}
-		c.o.Alive()
+		c.Options.Alive()
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -59,7 +59,7 @@ func (c *elector) awaitRivals(ctx context.Context) error {
 
 // rival is the namespace of another installation that leads; empty where none does.
 func (c *elector) rival(ctx context.Context) (string, error) {
-	asked := map[string]bool{c.o.Namespace: true, "": true}
+	asked := map[string]bool{c.Options.Namespace: true, "": true}
 	o := metav1.ListOptions{Limit: 500}
 	for {
 		list, err := c.page(ctx, object.GVRPools, o)
@@ -96,10 +96,10 @@ func (c *elector) checkRivals() {
 	if ours == 0 {
 		return
 	}
-	for _, p := range c.pools.All() {
+	for _, p := range c.Pools.All() {
 		// A lower epoch is that of an installation before this one.
 		other, theirs := p.API.Status.LeaderNamespace, p.API.Status.LeaderEpoch
-		if other != "" && other != c.o.Namespace && theirs >= ours && leadership.Believable(theirs, ours) {
+		if other != "" && other != c.Options.Namespace && theirs >= ours && leadership.Believable(theirs, ours) {
 			c.fence.Close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
 			return
 		}

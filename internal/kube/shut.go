@@ -2,6 +2,7 @@ package kube
 
 import (
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/scheduler/rules"
 )
@@ -13,10 +14,10 @@ const repelledShare = 0.1
 // shutTainted says of the machines of online pools whether a taint of others keeps the pool's services off. Such a machine is as one that is cordoned:
 // what runs there goes on, and nothing of it is room. Of a machine of an offline pool it says which online pools it would be no room for.
 func (a *assembly) shutTainted() {
-	tainted := map[fleet.NodeID]*nodeFacts{}
-	for _, f := range a.c.nodes.All() {
-		if f.foreignText != "" {
-			tainted[f.node.ID] = f
+	tainted := map[fleet.NodeID]*watch.NodeFacts{}
+	for _, f := range a.c.Nodes.All() {
+		if f.ForeignText != "" {
+			tainted[f.Node.ID] = f
 		}
 	}
 	if len(tainted) == 0 {
@@ -28,14 +29,14 @@ func (a *assembly) shutTainted() {
 		taint string
 	}
 	known := map[key]bool{}
-	repels := func(f *nodeFacts, pool fleet.PoolID) bool {
-		if f.goes {
+	repels := func(f *watch.NodeFacts, pool fleet.PoolID) bool {
+		if f.Goes {
 			return true // what tolerates the taint would not run there for long
 		}
-		k := key{pool, f.foreignText}
+		k := key{pool, f.ForeignText}
 		off, judged := known[k]
 		if !judged {
-			off = a.repels(f.foreign, pool, homes)
+			off = a.repels(f.Foreign, pool, homes)
 			known[k] = off
 		}
 		return off
@@ -48,7 +49,7 @@ func (a *assembly) shutTainted() {
 		case f == nil || !n.Ready || p == nil:
 		case p.Class == fleet.Online:
 			if repels(f, n.Pool) {
-				n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByTaint, Taint: f.foreignText}
+				n.Ready, n.Shut = false, fleet.Shut{By: fleet.ShutByTaint, Taint: f.ForeignText}
 			}
 		case p.Class == fleet.Offline:
 			for k := range a.s.Pools {

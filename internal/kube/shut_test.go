@@ -172,26 +172,3 @@ func TestForeignTaintsOfOffline(t *testing.T) {
 		}
 	}
 }
-
-// Of the conditions by which an administrator takes a machine away, what is under way is named before what is planned, and one that is not true is none.
-func TestLifecycleConditions(t *testing.T) {
-	yes := func(ts ...corev1.NodeConditionType) []corev1.NodeCondition {
-		out := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeDrained, Status: corev1.ConditionFalse},
-			{Type: corev1.NodeDrainInProgress, Status: corev1.ConditionUnknown}}
-		for _, t := range ts {
-			out = append(out, corev1.NodeCondition{Type: t, Status: corev1.ConditionTrue})
-		}
-		return out
-	}
-	for want, conditions := range map[string][]corev1.NodeCondition{
-		"":                                    yes(),
-		"the condition MaintenancePlanned":    yes(corev1.NodeMaintenancePlanned),
-		"the condition MaintenanceInProgress": yes(corev1.NodeMaintenancePlanned, corev1.NodeMaintenanceInProgress),
-		"the condition GracefulNodeShutdownInProgress": yes(corev1.NodeMaintenanceInProgress, corev1.NodeGracefulNodeShutdownInProgress),
-	} {
-		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: conditions}}
-		if got := newNodeFacts(n).node; got.Leaving != want || !got.Ready {
-			t.Errorf("condition %q, ready %v; want %q of a machine that is ready", got.Leaving, got.Ready, want)
-		}
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/validate"
 	"github.com/springtide/springtide/scheduler/rules"
 )
@@ -28,7 +29,7 @@ func (c *observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 		return nil, err
 	}
 	c.before()
-	before := c.changes.Load()
+	before := c.Changes.Load()
 	s, dated, err := c.observed()
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (c *observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 
 // observer makes snapshots of what is watched.
 type observer struct {
-	*watcher
+	*watch.Watcher
 	*leadership.Term
 	// before is called before each snapshot.
 	before func()
@@ -58,8 +59,8 @@ type observer struct {
 	seenAt int64
 }
 
-func newObserver(w *watcher, t *leadership.Term) *observer {
-	return &observer{watcher: w, Term: t, before: func() {}}
+func newObserver(w *watch.Watcher, t *leadership.Term) *observer {
+	return &observer{Watcher: w, Term: t, before: func() {}}
 }
 
 // notBelievedTimes are the times that the last snapshot did not believe.
@@ -75,11 +76,11 @@ func (c *observer) fresh() (*fleet.Snapshot, error) {
 	c.mu.Lock()
 	seen, seenAt := c.seen, c.seenAt
 	c.mu.Unlock()
-	if seen == nil || seenAt != c.changes.Load() {
+	if seen == nil || seenAt != c.Changes.Load() {
 		return c.observe()
 	}
 	s := *seen
-	s.At, s.LeaderEpoch, s.WatchedSince = c.o.Clock.Now().UTC(), leads.Epoch, since
+	s.At, s.LeaderEpoch, s.WatchedSince = c.Options.Clock.Now().UTC(), leads.Epoch, since
 	return &s, nil
 }
 
@@ -91,7 +92,7 @@ func (c *observer) observe() (*fleet.Snapshot, error) {
 
 // observed is observe, with the times that were not believed.
 func (c *observer) observed() (*fleet.Snapshot, []dated, error) {
-	if missing := c.unsynced(); len(missing) > 0 {
+	if missing := c.Unsynced(); len(missing) > 0 {
 		return nil, nil, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
 	}
 	a := newAssembly(c)
@@ -110,10 +111,10 @@ func (c *observer) observed() (*fleet.Snapshot, []dated, error) {
 	a.refuseMembers()
 	a.addTenants()
 	a.boundPriorities()
-	for _, l := range c.loans.All() {
+	for _, l := range c.Loans.All() {
 		a.s.Loans = append(a.s.Loans, l.Facts)
 	}
-	for _, f := range c.festivals.All() {
+	for _, f := range c.Festivals.All() {
 		a.s.Festivals = append(a.s.Festivals, f.Facts)
 	}
 	a.refuse()
@@ -155,22 +156,22 @@ type assembly struct {
 	nodeIDs map[string]fleet.NodeID
 	// bundled are the names under which the bundled scheduler places pods: its own, and those by which pools say that it serves them.
 	bundled   map[string]bool
-	revisions map[owned]*replicaSetFacts
-	newest    map[owned]types.UID // deployment -> its newest ReplicaSet
+	revisions map[watch.Owned]*watch.ReplicaSetFacts
+	newest    map[watch.Owned]types.UID // deployment -> its newest ReplicaSet
 	// owners say whose the pods of a workload are.
-	services map[owned]int
-	jobs     map[owned]*roleRef
+	services map[watch.Owned]int
+	jobs     map[watch.Owned]*roleRef
 	// parents lead from what stands between a pod and its workload (a Job, a driver) one step up.
-	parents map[owned]types.UID
+	parents map[watch.Owned]types.UID
 	// asked is room for the requests of the pods of one workload.
 	asked []fleet.Resources
 	// updates are the newest revisions of StatefulSets by UID.
-	updates map[owned]string
+	updates map[watch.Owned]string
 	// tolerations are those of the services' templates.
 	tolerations map[fleet.ServiceID][]rules.Toleration
 	// refusals are the newest ones by the owner of the pods, refusedRoles those of the workloads of members.
-	refusals     map[owned]*refusalFacts
-	refusedRoles map[memberRef]*refusalFacts
+	refusals     map[watch.Owned]*watch.RefusalFacts
+	refusedRoles map[memberRef]*watch.RefusalFacts
 }
 
 // memberRef points at one member of one job.
@@ -187,11 +188,11 @@ type roleRef struct {
 }
 
 // member finds the member that a pod is of; none where its part is not named in the job.
-func (r *roleRef) member(f *podFacts) memberRef {
+func (r *roleRef) member(f *watch.PodFacts) memberRef {
 	if r == nil {
 		return memberRef{}
 	}
-	role, ok := r.roles[r.partOf(f.roles)]
+	role, ok := r.roles[r.partOf(f.Roles)]
 	if !ok {
 		return memberRef{}
 	}
@@ -200,29 +201,29 @@ func (r *roleRef) member(f *podFacts) memberRef {
 
 func newAssembly(c *observer) *assembly {
 	a := &assembly{
-		c: c, s: &fleet.Snapshot{At: c.o.Clock.Now().UTC()}, wall: time.Now(),
+		c: c, s: &fleet.Snapshot{At: c.Options.Clock.Now().UTC()}, wall: time.Now(),
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
 		nodeIDs:  map[string]fleet.NodeID{},
-		devices:  c.readDevices(),
-		services: map[owned]int{}, jobs: map[owned]*roleRef{}, parents: map[owned]types.UID{}, updates: map[owned]string{},
+		devices:  c.ReadDevices(),
+		services: map[watch.Owned]int{}, jobs: map[watch.Owned]*roleRef{}, parents: map[watch.Owned]types.UID{}, updates: map[watch.Owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}
 	a.leads, a.s.WatchedSince, a.stamped = c.Term.Present()
 	a.s.LeaderEpoch = a.leads.Epoch
-	if ns, ok := c.namespaces.Get("", c.o.Namespace); ok {
-		a.s.Frozen = ns.freeze
+	if ns, ok := c.Namespaces.Get("", c.Options.Namespace); ok {
+		a.s.Frozen = ns.Freeze
 	}
 	if a.s.Frozen == "" {
-		a.s.Frozen = c.o.Freeze
+		a.s.Frozen = c.Options.Freeze
 	}
 	return a
 }
 
 func (a *assembly) readable() error {
 	for _, err := range []error{
-		object.FirstUnreadable(a.c.services.All()), object.FirstUnreadable(a.c.pools.All()), object.FirstUnreadable(a.c.tenants.All()),
-		object.FirstUnreadable(a.c.loans.All()), object.FirstUnreadable(a.c.shares.All()), object.FirstUnreadable(a.c.jobs.All()),
-		object.FirstUnreadable(a.c.festivals.All()),
+		object.FirstUnreadable(a.c.Services.All()), object.FirstUnreadable(a.c.Pools.All()), object.FirstUnreadable(a.c.Tenants.All()),
+		object.FirstUnreadable(a.c.Loans.All()), object.FirstUnreadable(a.c.Shares.All()), object.FirstUnreadable(a.c.Jobs.All()),
+		object.FirstUnreadable(a.c.Festivals.All()),
 	} {
 		if err != nil {
 			return err
@@ -236,7 +237,7 @@ func (a *assembly) at(stamp time.Time) time.Time {
 	if stamp.IsZero() {
 		return stamp
 	}
-	t := a.c.o.Clock.At(stamp).UTC()
+	t := a.c.Options.Clock.At(stamp).UTC()
 	if t.After(a.s.At) {
 		return a.s.At
 	}
@@ -253,7 +254,7 @@ func (a *assembly) knownAt(k fleet.Known[time.Time]) fleet.Known[time.Time] {
 }
 
 func (a *assembly) addPools() {
-	all := a.c.pools.All()
+	all := a.c.Pools.All()
 	apis := make([]*v1alpha1.CapacityPool, len(all))
 	for i, p := range all {
 		apis[i] = p.API
@@ -275,22 +276,22 @@ func (a *assembly) addPools() {
 }
 
 func (a *assembly) addNodes() {
-	pools := a.c.pools.All()
-	slices.SortFunc(pools, func(x, y *ownPool) int { return cmp.Compare(x.Name, y.Name) })
-	nodes := a.c.nodes.All()
-	slices.SortFunc(nodes, func(x, y *nodeFacts) int { return cmp.Compare(x.Name, y.Name) })
+	pools := a.c.Pools.All()
+	slices.SortFunc(pools, func(x, y *watch.OwnPool) int { return cmp.Compare(x.Name, y.Name) })
+	nodes := a.c.Nodes.All()
+	slices.SortFunc(nodes, func(x, y *watch.NodeFacts) int { return cmp.Compare(x.Name, y.Name) })
 	for _, f := range nodes {
-		n := f.node
+		n := f.Node
 		n.Pool = a.homeOf(f, pools)
 		n.Allocatable.GPU += a.devices.OnNode(f.Name)
 		if t, ok := a.topology(f.Name); ok {
-			n.Cells = t.cells
+			n.Cells = t.Cells
 		}
-		if l, ok := a.c.leases.Get(a.c.o.Namespace, agentLease(f.Name)); ok {
-			n.AgentAlive, n.AgentKnown = l.alive(a.wall), true
+		if l, ok := a.c.Leases.Get(a.c.Options.Namespace, agentLease(f.Name)); ok {
+			n.AgentAlive, n.AgentKnown = l.Alive(a.wall), true
 		}
 		// A NodeShare of another UID speaks of a machine that is gone; for this one nothing was promised yet.
-		switch s, ok := a.c.shares.Get("", f.Name); {
+		switch s, ok := a.c.Shares.Get("", f.Name); {
 		case ok && s.Facts.Node == n.ID:
 			n.Share = s.Facts.Share
 			n.Share.Rest.Until = a.until("NodeShare", &s.Header, "spec.rest.until", n.Share.Rest.Until, restSpan)
@@ -323,15 +324,17 @@ func (a *assembly) charge(n *fleet.Node) {
 }
 
 // Topology finds a node's cells. The object is named after the node and lies in no namespace.
-func (a *assembly) topology(node string) (*topologyFacts, bool) { return a.c.topologies.Get("", node) }
+func (a *assembly) topology(node string) (*watch.TopologyFacts, bool) {
+	return a.c.Topologies.Get("", node)
+}
 
 // homeOf is the pool whose selector picks the node. A node picked by two belongs to neither, and both say so: guessing would lend a
 // machine on terms that its owner did not set.
-func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
+func (a *assembly) homeOf(f *watch.NodeFacts, pools []*watch.OwnPool) fleet.PoolID {
 	var home fleet.PoolID
 	var contested bool
 	for _, p := range pools {
-		if !p.Facts.Selector.Matches(f.labels) {
+		if !p.Facts.Selector.Matches(f.Labels) {
 			continue
 		}
 		id := p.Facts.Pool.ID
@@ -352,30 +355,23 @@ func (a *assembly) homeOf(f *nodeFacts, pools []*ownPool) fleet.PoolID {
 	return home
 }
 
-// owned finds an owner of namespaced objects. Owners live in the namespace of what they own; a tenant can write any UID into an object of its own, so
-// a UID alone would let it put pods under another tenant's service or job until the garbage collector comes.
-type owned struct {
-	namespace string
-	uid       types.UID
-}
-
 // addRevisions finds the newest ReplicaSet of each Deployment: the highest revision, and the younger on a tie.
 func (a *assembly) addRevisions() {
-	sets := a.c.replicaSets.All()
-	a.revisions = make(map[owned]*replicaSetFacts, len(sets))
-	best := map[owned]*replicaSetFacts{}
+	sets := a.c.ReplicaSets.All()
+	a.revisions = make(map[watch.Owned]*watch.ReplicaSetFacts, len(sets))
+	best := map[watch.Owned]*watch.ReplicaSetFacts{}
 	for _, r := range sets {
-		a.revisions[owned{r.Namespace, r.UID}] = r
-		if r.deployment == "" {
+		a.revisions[watch.Owned{Namespace: r.Namespace, UID: r.UID}] = r
+		if r.Deployment == "" {
 			continue
 		}
-		of := owned{r.Namespace, r.deployment}
+		of := watch.Owned{Namespace: r.Namespace, UID: r.Deployment}
 		b, ok := best[of]
-		if !ok || r.revision > b.revision || (r.revision == b.revision && b.Older(&r.Header)) {
+		if !ok || r.Revision > b.Revision || (r.Revision == b.Revision && b.Older(&r.Header)) {
 			best[of] = r
 		}
 	}
-	a.newest = make(map[owned]types.UID, len(best))
+	a.newest = make(map[watch.Owned]types.UID, len(best))
 	for d, r := range best {
 		a.newest[d] = r.UID
 	}

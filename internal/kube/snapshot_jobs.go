@@ -12,12 +12,13 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/convert"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // addJobs joins each ElasticJob with its workloads. As with services, the oldest job of a workload acts.
 func (a *assembly) addJobs() {
-	all := a.c.jobs.All()
-	slices.SortFunc(all, func(x, y *ownJob) int {
+	all := a.c.Jobs.All()
+	slices.SortFunc(all, func(x, y *watch.OwnJob) int {
 		if x.Older(&y.Header) {
 			return -1
 		}
@@ -37,7 +38,7 @@ func (a *assembly) addJobs() {
 		}
 		j.Members = slices.Clone(j.Members)
 		for i := range j.Members {
-			j.Members[i].Listed = listed(f, j.Members[i].Role)
+			j.Members[i].Listed = watch.Listed(f, j.Members[i].Role)
 			last := f.Facts.Last[i]
 			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.Header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
 			last.At = a.past("ElasticJob", &f.Header, "status.members.lastScaleTime", last.At)
@@ -56,7 +57,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	if !ok {
 		return catalog.UnsupportedWorkload.Of(m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
 	}
-	w, problem := a.c.workload(m.Workload.Namespace, m.Role, spec)
+	w, problem := a.c.Workload(m.Workload.Namespace, m.Role, spec)
 	if problem.Any() {
 		return problem
 	}
@@ -74,16 +75,16 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	m.Request = a.requestOf(w, p)
 	carrier := w
 	if p.Child != "" && !w.Finished { // what has ended keeps no Jobs, and it is not resized
-		if carrier, ok = a.c.childOf(w, p); !ok {
+		if carrier, ok = a.c.ChildOf(w, p); !ok {
 			return catalog.ChildNotMade.Of(m.Role, w.What, p.Child)
 		}
 		p, ad = &carrier.Parts[0], batchAdapter
 		refusals = append(refusals, carrier.Refusals...)
 	}
-	a.rolesOf(owned{carrier.Namespace, carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
+	a.rolesOf(watch.Owned{Namespace: carrier.Namespace, UID: carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
-	if f := cmp.Or(a.refused(owned{carrier.Namespace, carrier.UID}, jobRefusedFor), a.refused(owned{w.Namespace, w.UID}, jobRefusedFor)); f != nil && !w.Finished {
+	if f := cmp.Or(a.refused(watch.Owned{Namespace: carrier.Namespace, UID: carrier.UID}, jobRefusedFor), a.refused(watch.Owned{Namespace: w.Namespace, UID: w.UID}, jobRefusedFor)); f != nil && !w.Finished {
 		a.refusedRoles[memberRef{j.ID, m.Role}] = f
 	}
 	if !w.Finished && m.Sized() && !last.At.IsZero() {
@@ -101,13 +102,13 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 }
 
 // takenBack names who undid a size that was written: a manager that owns the size now, which is another one, or that stopped the workload since.
-func takenBack(last convert.LastSize, w, carrier *offlineFacts, p *adapter.Part) (by string, at time.Time) {
-	if x := foreignWriter(carrier.writersOf(p)); p.Size != last.Size && x.manager != "" {
-		return x.manager, x.at
+func takenBack(last convert.LastSize, w, carrier *watch.OfflineFacts, p *adapter.Part) (by string, at time.Time) {
+	if x := watch.ForeignWriter(carrier.WritersOf(p)); p.Size != last.Size && x.Manager != "" {
+		return x.Manager, x.At
 	}
-	for _, f := range []*offlineFacts{w, carrier} {
-		if x := foreignWriter(f.stoppers); x.manager != "" && f.Stopped.After(last.At) {
-			return x.manager, f.Stopped
+	for _, f := range []*watch.OfflineFacts{w, carrier} {
+		if x := watch.ForeignWriter(f.Stoppers); x.Manager != "" && f.Stopped.After(last.At) {
+			return x.Manager, f.Stopped
 		}
 	}
 	return "", time.Time{}
@@ -116,39 +117,13 @@ func takenBack(last convert.LastSize, w, carrier *offlineFacts, p *adapter.Part)
 // batchAdapter is that of the Jobs that carry the size of others.
 var batchAdapter, _ = adapter.For(adapter.KindBatchJob.GroupVersion().String(), adapter.KindBatchJob.Kind)
 
-func (a *assembly) rolesOf(workload owned, job fleet.JobID, ad adapter.Adapter) *roleRef {
+func (a *assembly) rolesOf(workload watch.Owned, job fleet.JobID, ad adapter.Adapter) *roleRef {
 	c, ok := a.jobs[workload]
 	if !ok {
 		c = &roleRef{job: job, roles: map[string]string{}, partOf: ad.PartOf}
 		a.jobs[workload] = c
 	}
 	return c
-}
-
-// workload finds what a member names, or says why it cannot be had.
-func (c *watcher) workload(namespace, role string, spec *v1alpha1.JobMember) (*offlineFacts, fleet.Problem) {
-	ref := &spec.WorkloadRef
-	m := c.batchJobs
-	if ref.APIVersion != adapter.KindBatchJob.GroupVersion().String() {
-		m = c.kinds.get(nameOfKind(ref))
-		switch {
-		case m == nil:
-			return nil, catalog.KindNotInstalled.Of(role, ref.Kind, ref.APIVersion)
-		case !m.Synced():
-			return nil, catalog.KindNotRead.Of(role, m.Name())
-		}
-	}
-	w, ok := m.Get(namespace, ref.Name)
-	if !ok {
-		return nil, catalog.WorkloadNotFound.Of(role, ref.Kind, namespace, ref.Name)
-	}
-	return w, fleet.Problem{}
-}
-
-// childOf finds the Job that carries the size of a part. A Job of that name with another owner is not it.
-func (c *watcher) childOf(w *offlineFacts, p *adapter.Part) (*offlineFacts, bool) {
-	j, ok := c.batchJobs.Get(w.Namespace, p.Child)
-	return j, ok && j.owner == w.UID
 }
 
 // countMembers counts the pods of members whose workload does not say how many there are.

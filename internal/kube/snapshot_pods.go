@@ -7,27 +7,28 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // addPods copies every live pod and says whose it is.
 func (a *assembly) addPods() {
-	all := slices.DeleteFunc(a.c.pods.All(), func(f *podFacts) bool { return f.finished })
+	all := slices.DeleteFunc(a.c.Pods.All(), func(f *watch.PodFacts) bool { return f.Finished })
 	// By name first, so that each service's list and the snapshot's are built in order and sorting them again costs one pass.
-	slices.SortFunc(all, func(x, y *podFacts) int { return x.pod.Name.Compare(y.pod.Name) })
+	slices.SortFunc(all, func(x, y *watch.PodFacts) int { return x.Pod.Name.Compare(y.Pod.Name) })
 	a.s.Pods = make([]fleet.Pod, len(all))
 	owners, counts := make([]int, len(all)), make([]int, len(a.s.Services))
 	a.findParents(all)
-	refused := a.c.evictions.All(a.s.At)
+	refused := a.c.Evictions.All(a.s.At)
 	for i, f := range all {
 		p := &a.s.Pods[i]
-		*p = f.pod
+		*p = f.Pod
 		p.Requests.GPU += a.podGPUs(f)
 		p.Refused = refused[f.UID]
-		p.Bundled = a.bundled[f.scheduler]
-		p.ImagePresent = a.c.images.of(f)
+		p.Bundled = a.bundled[f.Scheduler]
+		p.ImagePresent = a.c.Images.Of(f)
 		p.Created = a.at(f.CreationTimestamp.Time)
 		p.UnschedulableSince, p.GangTimedOut = a.knownAt(p.UnschedulableSince), a.knownAt(p.GangTimedOut)
-		if f.kubelet {
+		if f.Kubelet {
 			p.Started, p.ReadySince = a.knownAt(p.Started), a.knownAt(p.ReadySince)
 		}
 		p.Node = a.nodeIDs[p.NodeName]
@@ -51,14 +52,14 @@ func (a *assembly) addPods() {
 // index of the pod's service, or -1.
 //
 // A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
-func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
-	owner, current := f.claim.Owner.UID, true
-	if rs, ok := a.revisions[owned{f.Namespace, owner}]; ok && f.claim.Owner.Kind.Kind == "ReplicaSet" && rs.deployment != "" {
-		current = a.newest[owned{f.Namespace, rs.deployment}] == rs.UID
-		owner = rs.deployment
+func (a *assembly) claim(p *fleet.Pod, f *watch.PodFacts) int {
+	owner, current := f.Claim.Owner.UID, true
+	if rs, ok := a.revisions[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok && f.Claim.Owner.Kind.Kind == "ReplicaSet" && rs.Deployment != "" {
+		current = a.newest[watch.Owned{Namespace: f.Namespace, UID: rs.Deployment}] == rs.UID
+		owner = rs.Deployment
 	}
-	if update, ok := a.updates[owned{f.Namespace, owner}]; ok && update != "" {
-		current = f.revision == update
+	if update, ok := a.updates[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok && update != "" {
+		current = f.Revision == update
 	}
 	p.CurrentRevision = current
 	service, member := a.ownerOf(owner, f)
@@ -66,29 +67,29 @@ func (a *assembly) claim(p *fleet.Pod, f *podFacts) int {
 	if service >= 0 {
 		p.Service = a.s.Services[service].ID
 	}
-	standing := f.claim.Standing(witness{a.c.watcher})
-	p.Class = f.claim.Class(a.c.o.Namespace, standing, service >= 0, member.job != "")
-	p.Daemon = standing == facts.Pretends && f.claim.Owner.UID != "" &&
-		witness{a.c.watcher}.DaemonUID(f.claim.Owner.Kind, f.Namespace, f.claim.Owner.Name) == f.claim.Owner.UID
-	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.o.Namespace && f.claim.Component != "" &&
-		f.claim.Owner.Kind.Kind != facts.KindDaemonSet.Kind && !f.claim.Mirror
+	standing := f.Claim.Standing(watch.Witness{C: a.c.Watcher})
+	p.Class = f.Claim.Class(a.c.Options.Namespace, standing, service >= 0, member.job != "")
+	p.Daemon = standing == facts.Pretends && f.Claim.Owner.UID != "" &&
+		watch.Witness{C: a.c.Watcher}.DaemonUID(f.Claim.Owner.Kind, f.Namespace, f.Claim.Owner.Name) == f.Claim.Owner.UID
+	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.Options.Namespace && f.Claim.Component != "" &&
+		f.Claim.Owner.Kind.Kind != facts.KindDaemonSet.Kind && !f.Claim.Mirror
 	return service
 }
 
-func (a *assembly) ownerOf(owner types.UID, f *podFacts) (service int, member memberRef) {
+func (a *assembly) ownerOf(owner types.UID, f *watch.PodFacts) (service int, member memberRef) {
 	service = -1
 	if owner == "" {
 		return service, member
 	}
-	if i, ok := a.services[owned{f.Namespace, owner}]; ok {
+	if i, ok := a.services[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok {
 		service = i
 	}
 	// The nearest owner that a job names; a launcher's Job may be named itself, or the MPIJob above it.
 	for range maxOwners {
-		if roles, ok := a.jobs[owned{f.Namespace, owner}]; ok {
+		if roles, ok := a.jobs[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok {
 			return service, roles.member(f)
 		}
-		up, ok := a.parents[owned{f.Namespace, owner}]
+		up, ok := a.parents[watch.Owned{Namespace: f.Namespace, UID: owner}]
 		if !ok {
 			break
 		}
@@ -102,18 +103,18 @@ func (a *assembly) ownerOf(owner types.UID, f *podFacts) (service int, member me
 const maxOwners = 4
 
 // findParents notes who owns the Jobs and the drivers that own pods in turn.
-func (a *assembly) findParents(pods []*podFacts) {
+func (a *assembly) findParents(pods []*watch.PodFacts) {
 	if len(a.jobs) == 0 {
 		return
 	}
-	for _, j := range a.c.batchJobs.All() {
-		if j.owner != "" {
-			a.parents[owned{j.Namespace, j.UID}] = j.owner
+	for _, j := range a.c.BatchJobs.All() {
+		if j.Owner != "" {
+			a.parents[watch.Owned{Namespace: j.Namespace, UID: j.UID}] = j.Owner
 		}
 	}
 	for _, f := range pods {
-		if f.roles != nil && f.claim.Owner.UID != "" {
-			a.parents[owned{f.Namespace, f.UID}] = f.claim.Owner.UID
+		if f.Roles != nil && f.Claim.Owner.UID != "" {
+			a.parents[watch.Owned{Namespace: f.Namespace, UID: f.UID}] = f.Claim.Owner.UID
 		}
 	}
 }

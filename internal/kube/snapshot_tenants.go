@@ -7,6 +7,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -14,8 +15,8 @@ func agentLease(node string) string { return v1alpha1.AgentLeasePrefix + node }
 
 // addTenants gives each tenant its namespaces. A namespace that two tenants choose belongs to neither, and both say so.
 func (a *assembly) addTenants() {
-	all := a.c.tenants.All()
-	slices.SortFunc(all, func(x, y *ownTenant) int { return cmp.Compare(x.Name, y.Name) })
+	all := a.c.Tenants.All()
+	slices.SortFunc(all, func(x, y *watch.OwnTenant) int { return cmp.Compare(x.Name, y.Name) })
 	index := make(map[fleet.TenantID]int, len(all))
 	for i, f := range all {
 		t := f.Facts.Tenant
@@ -47,13 +48,13 @@ func (a *assembly) addTenants() {
 	a.shareNamespaces(all)
 }
 
-func (a *assembly) shareNamespaces(all []*ownTenant) {
-	namespaces := a.c.namespaces.All()
-	slices.SortFunc(namespaces, func(x, y *namespaceFacts) int { return cmp.Compare(x.Name, y.Name) })
+func (a *assembly) shareNamespaces(all []*watch.OwnTenant) {
+	namespaces := a.c.Namespaces.All()
+	slices.SortFunc(namespaces, func(x, y *watch.NamespaceFacts) int { return cmp.Compare(x.Name, y.Name) })
 	for _, ns := range namespaces {
 		var chosen []int
 		for i, f := range all {
-			if f.Facts.Selector.Matches(ns.labels) {
+			if f.Facts.Selector.Matches(ns.Labels) {
 				chosen = append(chosen, i)
 			}
 		}
@@ -101,7 +102,7 @@ func (a *assembly) noteTenant(id fleet.TenantID, problem fleet.Problem) {
 	}
 }
 
-func apiTenants(all []*ownTenant) []*v1alpha1.CapacityQuota {
+func apiTenants(all []*watch.OwnTenant) []*v1alpha1.CapacityQuota {
 	out := make([]*v1alpha1.CapacityQuota, len(all))
 	for i, f := range all {
 		out[i] = f.API

@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -137,25 +138,6 @@ func TestTimesOfRealMachines(t *testing.T) {
 	}
 }
 
-func TestReadySince(t *testing.T) {
-	at := kubetest.Ago(5 * time.Minute)
-	for name, c := range map[string]struct {
-		conditions []corev1.PodCondition
-		ready      bool
-		since      fleet.Known[time.Time]
-	}{
-		"ready":          {[]corev1.PodCondition{kubetest.Ready(at)}, true, fleet.KnownAt(at.UTC(), at.UTC())},
-		"lost readiness": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at}}, false, fleet.KnownAt(at.UTC(), at.UTC())},
-		"never told":     {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at}}, false, fleet.Known[time.Time]{}},
-	} {
-		p := kubetest.Pod("shop", "cart-a", "n1", "", "")
-		p.Status.Conditions = c.conditions
-		if got := newPodFacts(p).pod; got.Ready != c.ready || got.ReadySince != c.since {
-			t.Errorf("%s: ready %v since %+v, want %v since %+v", name, got.Ready, got.ReadySince, c.ready, c.since)
-		}
-	}
-}
-
 func TestServiceBlocked(t *testing.T) {
 	second := kubetest.Service("cart")
 	second.Name, second.UID, second.CreationTimestamp = "a-younger", "younger", kubetest.Stamp(time.Minute)
@@ -238,69 +220,6 @@ func TestServiceCalendar(t *testing.T) {
 	}
 }
 
-func TestForeignWriter(t *testing.T) {
-	field := func(manager, sub, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
-	}
-	const replicas, status = `{"f:spec":{"f:replicas":{}}}`, `{"f:status":{"f:replicas":{}}}`
-	for _, c := range []struct {
-		name   string
-		scaled bool
-		fields []metav1.ManagedFieldsEntry
-		want   string
-	}{
-		{"ours", true, []metav1.ManagedFieldsEntry{field("springtide", "scale", replicas), field("kube-controller-manager", "status", status)}, ""},
-		{"taken from us", true, []metav1.ManagedFieldsEntry{field("kubectl-client-side-apply", "", replicas)}, "kubectl-client-side-apply"},
-		{"never scaled by us", false, []metav1.ManagedFieldsEntry{field("helm", "", replicas)}, ""},
-		{"owned by nobody", true, []metav1.ManagedFieldsEntry{field("kube-controller-manager", "status", status)}, ""},
-	} {
-		d, s := kubetest.Deployment("cart", 3), kubetest.Service("cart")
-		d.ManagedFields = c.fields
-		if c.scaled {
-			s.Status.LastScaleTime = kubetest.Ptr(kubetest.Ago(time.Hour))
-		}
-		// The fake clientset keeps managed fields of its own, so the facts are made by hand.
-		w := newDeploymentFacts(d)
-		f := convert.NewServiceFacts(s, "namespace")
-		got := ""
-		if !f.Scaled.IsZero() {
-			got = foreignWriter(w.writers).manager
-		}
-		if got != c.want {
-			t.Errorf("%s: foreign writer %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
-// An HPA gets back the newest value that its owner wants: what another manager wrote over our floor, else what stood
-// there before it.
-func TestOwnMinReplicas(t *testing.T) {
-	by := func(managers ...string) (out []metav1.ManagedFieldsEntry) {
-		for _, m := range managers {
-			out = append(out, metav1.ManagedFieldsEntry{Manager: m, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:minReplicas":{}}}`)})
-		}
-		return out
-	}
-	for _, c := range []struct {
-		name   string
-		fields []metav1.ManagedFieldsEntry
-		want   int32
-	}{
-		{"our floor stands", by("springtide"), 3},
-		{"Argo CD wrote over it", by("argocd-controller"), 9},
-		{"kubectl edit", by("kubectl-edit"), 9},
-		{"both agree", by("springtide", "helm"), 3},
-		{"no owner is known", nil, 3},
-		{"another field of it", []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)}}, 3},
-	} {
-		h := kubetest.Autoscaler("mine", "cart")
-		h.Spec.MinReplicas, h.Annotations, h.ManagedFields = kubetest.Ptr(int32(9)), map[string]string{v1alpha1.AnnotationAdopted: "3"}, c.fields
-		if got := newHPAFacts(h).adopted; !got.OK || got.Value != c.want {
-			t.Errorf("%s: its owner wants %d, want %d", c.name, got.Value, c.want)
-		}
-	}
-}
-
 // A target that another writer set to 0 was switched off, or another controller runs its pods; at a 0 that Springtide set its load goes on deciding.
 func TestSetToZero(t *testing.T) {
 	by := func(manager, sub string) []metav1.ManagedFieldsEntry {
@@ -322,7 +241,7 @@ func TestSetToZero(t *testing.T) {
 	} {
 		d := kubetest.Deployment("cart", 0)
 		d.ManagedFields = c.fields
-		if got := zeroBy(newDeploymentFacts(d).writers, c.ours); got != c.want {
+		if got := zeroBy(watch.NewDeploymentFacts(d).Writers, c.ours); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -436,9 +355,9 @@ func TestSystemPodsAreProved(t *testing.T) {
 		for _, change := range c.change {
 			change(p)
 		}
-		o := Options{DaemonKinds: []Kind{{APIVersion: gvrKruise.GroupVersion().String(), Kind: "DaemonSet"}, {APIVersion: "not.installed/v1", Kind: "DaemonSet"}}}
+		o := watch.Options{DaemonKinds: []watch.Kind{{APIVersion: gvrKruise.GroupVersion().String(), Kind: "DaemonSet"}, {APIVersion: "not.installed/v1", Kind: "DaemonSet"}}}
 		if c.without {
-			o = Options{}
+			o = watch.Options{}
 		}
 		w := newWorldWith(t, o, kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb), kubetest.DaemonSet("monitoring", "proxy"), kubetest.DaemonSet("train", "own"), kruise.DeepCopy(), p,
 			kubetest.NamespaceOf("train", map[string]string{v1alpha1.LabelTenant: "true"}))
@@ -458,7 +377,7 @@ func TestNodesAndPools(t *testing.T) {
 	lent := kubetest.Node("n2", kubetest.InWeb)
 	lent.Spec.Taints = []corev1.Taint{facts.HolderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
 	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1", v1alpha1.LabelNetworkPod: "np1"}
-	lent.Annotations = map[string]string{annotationScaleDownDisabled: "true", annotationDoNotDisrupt: "true", annotationKept: ""}
+	lent.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true", watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: ""}
 	cordoned := kubetest.Node("n4", kubetest.InBatch)
 	cordoned.Spec.Unschedulable = true
 	cordoned.Labels = map[string]string{v1alpha1.LabelHome: v1alpha1.HomeOffline}
@@ -506,25 +425,6 @@ func TestNodesAndPools(t *testing.T) {
 	l := s.Loan("l")
 	if l.Phase != fleet.Noticed || l.Epoch != 3 || l.Since != kubetest.Now.Add(-10*time.Minute) || l.Parcel != fleet.MakeParcelID(n2.ID, []int{0, 1}) || l.Capacity.CPU != 64000 {
 		t.Errorf("loan = %+v", l)
-	}
-}
-
-func TestTopologyWithoutSocketsIsUnknown(t *testing.T) {
-	u := kubetest.Topology("n1")
-	zones, _, _ := unstructured.NestedSlice(u.Object, "zones")
-	delete(zones[3].(map[string]any), "parent")
-	if err := unstructured.SetNestedSlice(u.Object, zones, "zones"); err != nil {
-		t.Fatal(err)
-	}
-	if f := newTopologyFacts(u); len(f.cells) != 0 {
-		t.Errorf("cells = %+v: a machine with a cell of unknown socket must be lent whole", f.cells)
-	}
-	zones[3].(map[string]any)["attributes"] = []any{map[string]any{"name": "socket", "value": "0"}}
-	if err := unstructured.SetNestedSlice(u.Object, zones, "zones"); err != nil {
-		t.Fatal(err)
-	}
-	if f := newTopologyFacts(u); len(f.cells) != 4 {
-		t.Errorf("cells = %+v: the attribute names the socket", f.cells)
 	}
 }
 

@@ -14,35 +14,10 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
-
-// The owner of a size is read at its path: below keys of a list, and as a whole where a list has none.
-func TestFieldWriters(t *testing.T) {
-	for _, c := range []struct {
-		what, fields string
-		path         []string
-		name         string
-		want         bool
-	}{
-		{"a Job's", `{"f:spec":{"f:parallelism":{}}}`, []string{"spec", "parallelism"}, "", true},
-		{"another field of the Job", `{"f:spec":{"f:suspend":{}}}`, []string{"spec", "parallelism"}, "", false},
-		{"only its status", `{"f:status":{"f:replicas":{}}}`, []string{"spec", "replicas"}, "", false},
-		{"a field of that name deeper down", `{"f:spec":{"f:template":{"f:replicas":{}}}}`, []string{"spec", "replicas"}, "", false},
-		{"an MPIJob's workers", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Worker":{".":{},"f:replicas":{}}}}}`, []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", true},
-		{"its launcher", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Launcher":{".":{},"f:replicas":{}}}}}`, []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", false},
-		{"a list that is owned as a whole", `{"f:spec":{"f:workerGroupSpecs":{}}}`, []string{"spec", "workerGroupSpecs", "1", "replicas"}, "gpu", true},
-		{"an element by its key", `{"f:spec":{"f:tasks":{"k:{\"name\":\"gpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", true},
-		{"another element", `{"f:spec":{"f:tasks":{"k:{\"name\":\"cpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", false},
-		{"garbled", `{"f:spec":[]}`, []string{"spec", "replicas"}, "", false},
-	} {
-		got := fieldWriters([]metav1.ManagedFieldsEntry{kubetest.Owns("them", c.fields, kubetest.Now), {Manager: "empty"}}, c.path, c.name)
-		if (len(got) == 1) != c.want || c.want && (got[0].manager != "them" || !got[0].at.Equal(kubetest.Now)) {
-			t.Errorf("%s: %+v, want %t", c.what, got, c.want)
-		}
-	}
-}
 
 // A size that another writer takes back three times, or for which it stops the workload, is left to it for an hour, and it is named. The memory stands in
 // the status: a new leader has it.
@@ -78,7 +53,7 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 			// The fake API server keeps managed fields by rules of its own, so what changes is put where the watch would put it.
 			change := func(edit func(*batchv1.Job)) {
 				edit(job)
-				if err := r.batchJobs.Informer.GetStore().Update(newBatchJobFacts(job.DeepCopy())); err != nil {
+				if err := r.BatchJobs.Informer.GetStore().Update(watch.NewBatchJobFacts(job.DeepCopy())); err != nil {
 					t.Fatal(err)
 				}
 			}

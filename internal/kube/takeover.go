@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // stampWithin bounds how long a new leader stamps before it plans: online pods may wait. Two clients share the work,
@@ -78,7 +79,7 @@ func (c *elector) takeOver(ctx context.Context, m *moving, l leadership.Held) er
 	var errs [2]error
 	var wg sync.WaitGroup
 	for i, todo := range [][]func(context.Context) error{own, targets} {
-		wg.Go(func() { missed[i], errs[i] = stampAll(limit, todo, c.o.Writers) })
+		wg.Go(func() { missed[i], errs[i] = stampAll(limit, todo, c.Options.Writers) })
 	}
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
@@ -88,11 +89,11 @@ func (c *elector) takeOver(ctx context.Context, m *moving, l leadership.Held) er
 	if err := c.fence.Cause(); err != nil {
 		return err
 	}
-	seen.Await(ctx, c.o.SeeWithin, c.o.Log)
-	c.o.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
+	seen.Await(ctx, c.Options.SeeWithin, c.Options.Log)
+	c.Options.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
 		"took", time.Since(begun).Round(time.Millisecond))
 	if err := errors.Join(unread, errs[0], errs[1]); err != nil {
-		c.o.Log.Warn("some objects do not carry the epoch of this leader: an earlier one that is still at work is refused there by versions alone",
+		c.Options.Log.Warn("some objects do not carry the epoch of this leader: an earlier one that is still at work is refused there by versions alone",
 			"missed", missed[0]+missed[1], "first", err)
 	}
 	return nil
@@ -127,7 +128,7 @@ func stampAll(ctx context.Context, todo []func(context.Context) error, writers i
 
 // stampOwn writes the epoch into one object of ours, whatever else of it changes meanwhile.
 func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *object.Sights) error {
-	client := c.dyn.Resource(s.gvr)
+	client := c.Dyn.Resource(s.gvr)
 	u := s.u
 	for again := 0; ; again++ {
 		if on := epochOn(u); on >= epoch && leadership.Believable(on, epoch) {
@@ -143,7 +144,7 @@ func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *o
 		} else {
 			err = unstructured.SetNestedField(u.Object, epoch, "status", "leaderEpoch")
 			if err == nil && s.gvr == object.GVRPools {
-				err = unstructured.SetNestedField(u.Object, c.o.Namespace, "status", "leaderNamespace")
+				err = unstructured.SetNestedField(u.Object, c.Options.Namespace, "status", "leaderNamespace")
 			}
 			if err == nil {
 				got, err = client.UpdateStatus(ctx, u, object.UpdateOptions())
@@ -170,11 +171,11 @@ func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *o
 func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) object.Sight {
 	switch gvr {
 	case object.GVRLoans:
-		return c.loans.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+		return c.Loans.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
 	case object.GVRShares:
-		return c.shares.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+		return c.Shares.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
 	}
-	return c.pools.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
+	return c.Pools.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
 }
 
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
@@ -210,25 +211,25 @@ func (c *elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(c
 		if !svc.Mode.Acts() || !svc.TargetFound {
 			continue
 		}
-		m := c.deployments
-		if svc.TargetKind == kindStatefulSet {
-			m = c.statefulSets
+		m := c.Deployments
+		if svc.TargetKind == watch.KindStatefulSet {
+			m = c.StatefulSets
 		}
 		if w, ok := m.Get(svc.Target.Namespace, svc.Target.Name); ok && svc.Actuation == fleet.ByScale {
-			add(svc.TargetKind, &w.Header, w.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
-				if svc.TargetKind == kindStatefulSet {
-					return c.core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
+			add(svc.TargetKind, &w.Header, w.Leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
+				if svc.TargetKind == watch.KindStatefulSet {
+					return c.Core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
 				}
-				return c.core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
+				return c.Core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
 			}, func(version string) object.Sight { return m.Sees(w.Namespace, w.Name, w.UID, version) })
 		}
 		if svc.HPA == nil || svc.Actuation != fleet.ByHPAFloor {
 			continue
 		}
-		if h, ok := c.hpas.Get(svc.Target.Namespace, svc.HPA.Name); ok && h.adopted.OK {
-			add("HorizontalPodAutoscaler", &h.Header, h.leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
-				return c.core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
-			}, func(version string) object.Sight { return c.hpas.Sees(h.Namespace, h.Name, h.UID, version) })
+		if h, ok := c.HPAs.Get(svc.Target.Namespace, svc.HPA.Name); ok && h.Adopted.OK {
+			add("HorizontalPodAutoscaler", &h.Header, h.Leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
+				return c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
+			}, func(version string) object.Sight { return c.HPAs.Sees(h.Namespace, h.Name, h.UID, version) })
 		}
 	}
 	return out, nil

@@ -73,18 +73,18 @@ func BenchmarkTakeOver(b *testing.B) {
 		}
 		epoch = max(epoch+1, next.Epoch)
 		// New clients, with their bursts unused, as a new leader's are.
-		cfg := &rest.Config{Host: server.URL, QPS: w.o.QPS, Burst: w.o.Burst}
+		cfg := &rest.Config{Host: server.URL, QPS: w.Options.QPS, Burst: w.Options.Burst}
 		w.fence.Wrap(cfg)
 		c := w.Cluster
-		listed, core := c.dyn, c.core
-		if c.dyn, err = dynamic.NewForConfig(cfg); err != nil {
+		listed, core := c.Dyn, c.Core
+		if c.Dyn, err = dynamic.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		if c.core, err = kubernetes.NewForConfig(cfg); err != nil {
+		if c.Core, err = kubernetes.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
 		err = c.takeOver(b.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease})
-		c.dyn, c.core = listed, core
+		c.Dyn, c.Core = listed, core
 		if err != nil {
 			b.Fatal(err)
 		}

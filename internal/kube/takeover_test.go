@@ -80,10 +80,10 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 	}
 	// The fake gives no new versions out, so that the watches are waited for here.
 	for range 1000 {
-		d, _ := w.deployments.Get("shop", "cart")
-		s, _ := w.statefulSets.Get("shop", "set")
-		h, _ := w.hpas.Get("shop", "floored")
-		if want := (leadership.Stamp{Epoch: 8, Lease: kubetest.Lease}); d.leader == want && s.leader == want && h.leader == want {
+		d, _ := w.Deployments.Get("shop", "cart")
+		s, _ := w.StatefulSets.Get("shop", "set")
+		h, _ := w.HPAs.Get("shop", "floored")
+		if want := (leadership.Stamp{Epoch: 8, Lease: kubetest.Lease}); d.Leader == want && s.Leader == want && h.Leader == want {
 			break
 		}
 		time.Sleep(2 * time.Millisecond)

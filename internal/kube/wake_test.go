@@ -61,7 +61,7 @@ func TestWake(t *testing.T) {
 			t.Fatal(err)
 		}
 		if since {
-			w.waited.Store(nil)
+			w.Waited.Store(nil)
 		}
 		p = p.DeepCopy()
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}

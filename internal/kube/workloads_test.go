@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +28,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -312,7 +312,7 @@ func TestKindsComeAndGo(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if got := len(w.kinds.watched); got != 0 {
+	if got := len(w.Kinds.Watched); got != 0 {
 		t.Fatalf("%d kinds are watched that nobody named", got)
 	}
 	raw, err := object.Encode(object.GVRJobs, jobOn(u, "workers", 0, 8))
@@ -338,25 +338,25 @@ func TestKindsComeAndGo(t *testing.T) {
 		return forbidden.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "rayclusters"}, "", nil)
 	})
 	hidden.Store(false)
-	w.refreshKinds(t.Context())
+	w.RefreshKinds(t.Context())
 	if got := blocked(); !strings.HasPrefix(got, "KindNotRead: member worker: rayclusters.ray.io") {
 		t.Errorf("blocked %q", got)
 	}
 	forbidden.Store(false)
 	waitFor(t, func() bool { return blocked() == "" })
 	hidden.Store(true)
-	w.refreshKinds(t.Context())
+	w.RefreshKinds(t.Context())
 	if got := blocked(); !strings.HasPrefix(got, "KindNotInstalled: ") {
 		t.Errorf("after it was removed: %q", got)
 	}
 	hidden.Store(false)
-	w.refreshKinds(t.Context())
+	w.RefreshKinds(t.Context())
 	if err := w.dyn.Tracker().Delete(object.GVRJobs, "train", "bert"); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return w.snapshot(t).Job("train/bert") == nil })
-	w.refreshKinds(t.Context())
-	if w.kinds.get(kindName{"ray.io/v1", "RayCluster"}) != nil {
+	w.RefreshKinds(t.Context())
+	if w.Kinds.Get(watch.KindName{APIVersion: "ray.io/v1", Kind: "RayCluster"}) != nil {
 		t.Error("a kind that nobody names any more is still watched")
 	}
 }
@@ -389,33 +389,6 @@ func waitFor(t *testing.T, f func() bool) {
 	}
 }
 
-// TestPodsRefused: a Deployment says by its own condition why its pods cannot be made, whatever refuses them, and for as long as that holds.
-func TestPodsRefused(t *testing.T) {
-	for _, c := range []struct {
-		what   string
-		kind   appsv1.DeploymentConditionType
-		status corev1.ConditionStatus
-		text   string
-		want   bool
-	}{
-		{"a ResourceQuota", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "exceeded quota: team, requested: cpu=2", true},
-		{"a LimitRange", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "maximum cpu usage per Container is 1", true},
-		{"a webhook", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "admission webhook denied the request", true},
-		{"it was refused before", appsv1.DeploymentReplicaFailure, corev1.ConditionFalse, "exceeded quota", false},
-		{"another condition", appsv1.DeploymentAvailable, corev1.ConditionTrue, "minimum availability", false},
-	} {
-		d := kubetest.Deployment("cart", 3)
-		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: c.kind, Status: c.status, Message: c.text}}
-		want := ""
-		if c.want {
-			want = c.text
-		}
-		if got := newDeploymentFacts(d).refused; got != want {
-			t.Errorf("%s: refused by %q, want %q", c.what, got, want)
-		}
-	}
-}
-
 // refusalEvent is the report of a controller that could not make a pod of an owner.
 func refusalEvent(owner string, at time.Time, text string) *corev1.Event {
 	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: owner}, InvolvedObject: corev1.ObjectReference{UID: types.UID(owner)}, Message: text, LastTimestamp: metav1.NewTime(at.Add(kubetest.Skew))}
@@ -423,9 +396,9 @@ func refusalEvent(owner string, at time.Time, text string) *corev1.Event {
 
 // heard is a snapshot in the making that has read some events.
 func heard(events ...*corev1.Event) *assembly {
-	a := &assembly{wall: kubetest.Now.Add(kubetest.Skew), s: &fleet.Snapshot{At: kubetest.Now}, c: &observer{watcher: &watcher{o: Options{Clock: &kubetest.Clock{Time: kubetest.Now}}}}, refusals: map[owned]*refusalFacts{}, refusedRoles: map[memberRef]*refusalFacts{}}
+	a := &assembly{wall: kubetest.Now.Add(kubetest.Skew), s: &fleet.Snapshot{At: kubetest.Now}, c: &observer{Watcher: &watch.Watcher{Options: watch.Options{Clock: &kubetest.Clock{Time: kubetest.Now}}}}, refusals: map[watch.Owned]*watch.RefusalFacts{}, refusedRoles: map[memberRef]*watch.RefusalFacts{}}
 	for _, e := range events {
-		a.addRefusal(newRefusalFacts(e))
+		a.addRefusal(watch.NewRefusalFacts(e))
 	}
 	return a
 }
@@ -444,8 +417,8 @@ func TestPodsRefusedByEvents(t *testing.T) {
 		refusalEvent("g", kubetest.Now.AddDate(0, 9, 0), "Error creating: of a clock ahead"),
 		refusalEvent("h", kubetest.Now.Add(-time.Minute), `(combined from similar events): Error creating: pods "w-2" is forbidden: exceeded quota: team`))
 	refused := func(owner types.UID, span time.Duration) string {
-		if f := a.refused(owned{"train", owner}, span); f != nil {
-			return f.text
+		if f := a.refused(watch.Owned{Namespace: "train", UID: owner}, span); f != nil {
+			return f.Text
 		}
 		return ""
 	}
@@ -504,7 +477,7 @@ func TestMembersAreRefused(t *testing.T) {
 	} {
 		a := heard(refusalEvent("x", ago(2), `Error creating: pods "w-1" is forbidden: exceeded quota: team`))
 		a.s.Jobs = []fleet.Job{{ID: "train/bert", Members: []fleet.Member{{Role: "worker", Desired: 3, Active: c.active}}}}
-		a.refusedRoles[memberRef{"train/bert", "worker"}] = a.refused(owned{"train", "x"}, jobRefusedFor)
+		a.refusedRoles[memberRef{"train/bert", "worker"}] = a.refused(watch.Owned{Namespace: "train", UID: "x"}, jobRefusedFor)
 		for _, at := range c.made {
 			a.s.Pods = append(a.s.Pods, fleet.Pod{Job: "train/bert", Role: "worker", Created: at})
 		}
@@ -512,23 +485,6 @@ func TestMembersAreRefused(t *testing.T) {
 		a.refuseMembers()
 		if got := a.s.Jobs[0].Members[0].PodsRefused; got != c.want {
 			t.Errorf("%s: refused by %q, want %q", name, got, c.want)
-		}
-	}
-}
-
-// TestStatefulSetLacksPods: missing pods are no refusal while their controller waits for those before them to be ready.
-func TestStatefulSetLacksPods(t *testing.T) {
-	for _, c := range []struct {
-		policy             appsv1.PodManagementPolicyType
-		made, ready, wants int32
-		lacks              bool
-	}{
-		{"", 0, 0, 3, true}, {"", 1, 1, 3, true}, {"", 1, 0, 3, false}, {"", 3, 1, 3, false},
-		{appsv1.OrderedReadyPodManagement, 2, 1, 3, false}, {appsv1.ParallelPodManagement, 2, 1, 3, true}, {appsv1.ParallelPodManagement, 3, 0, 3, false},
-	} {
-		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &c.wants, PodManagementPolicy: c.policy}, Status: appsv1.StatefulSetStatus{Replicas: c.made, ReadyReplicas: c.ready}}
-		if got := newStatefulSetFacts(s).lacks; got != c.lacks {
-			t.Errorf("%+v: lacks %v", c, got)
 		}
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/springtide/springtide/api/v1alpha1"
-	"github.com/springtide/springtide/internal/kube"
 	"github.com/springtide/springtide/internal/kube/facts"
+	"github.com/springtide/springtide/internal/kube/watch"
 )
 
 // AgentAlive reports whether the agent that writes a Lease shows life: for as long as the Lease itself says, as the controller judges it.
 func AgentAlive(l *coordinationv1.Lease, now time.Time) bool {
-	return l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) <= kube.AgentTerm(l)
+	return l.Spec.RenewTime != nil && now.Sub(l.Spec.RenewTime.Time) <= watch.AgentTerm(l)
 }
 
 // SchedulerHolders are the processes that hold a lease of the bundled scheduler.

@@ -1,4 +1,4 @@
-package kube
+package watch
 
 import (
 	"hash/fnv"
@@ -73,15 +73,15 @@ type imageBook struct {
 }
 
 // note follows a pod from one state to the next; facts are nil before it came and after it went.
-func (b *imageBook) note(before, after *podFacts, nodes *object.Mirror[*nodeFacts]) {
+func (b *imageBook) note(before, after *PodFacts, nodes *object.Mirror[*NodeFacts]) {
 	switch {
 	case after == nil && before != nil:
 		b.mu.Lock()
 		delete(b.present, before.UID)
 		b.mu.Unlock()
-	case before == nil || after == nil || before.pod.NodeName != "" || after.pod.NodeName == "":
+	case before == nil || after == nil || before.Pod.NodeName != "" || after.Pod.NodeName == "":
 	default:
-		node, ok := nodes.Get("", after.pod.NodeName)
+		node, ok := nodes.Get("", after.Pod.NodeName)
 		if !ok {
 			return
 		}
@@ -102,8 +102,8 @@ func (b *imageBook) note(before, after *podFacts, nodes *object.Mirror[*nodeFact
 	}
 }
 
-// of returns what is known of one pod.
-func (b *imageBook) of(f *podFacts) fleet.Known[bool] {
+// Of returns what is known of one pod.
+func (b *imageBook) Of(f *PodFacts) fleet.Known[bool] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	present, ok := b.present[f.UID]

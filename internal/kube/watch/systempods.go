@@ -1,4 +1,4 @@
-package kube
+package watch
 
 import (
 	"context"
@@ -27,25 +27,25 @@ func newDaemonFacts(u *unstructured.Unstructured) *daemonFacts {
 
 // watchDaemonKinds watches the kinds of Options.DaemonKinds that the cluster has, until ctx ends. Until a kind is read its pods count as
 // any others do: a right that is missing on it must not keep everything else down.
-func (c *watcher) watchDaemonKinds(ctx context.Context) {
+func (c *Watcher) watchDaemonKinds(ctx context.Context) {
 	c.daemonKinds = map[Kind]*object.Mirror[*daemonFacts]{}
-	for _, k := range c.o.DaemonKinds {
-		gvr, ok := facts.ResourceOf(c.core.Discovery(), k)
+	for _, k := range c.Options.DaemonKinds {
+		gvr, ok := facts.ResourceOf(c.Core.Discovery(), k)
 		if !ok {
-			c.o.Log.Warn("a kind of daemonKinds is not installed: its pods do not count as the system's until the controller starts again",
+			c.Options.Log.Warn("a kind of daemonKinds is not installed: its pods do not count as the system's until the controller starts again",
 				"apiVersion", k.APIVersion, "kind", k.Kind)
 			continue
 		}
-		m := object.NewMirror(gvr.GroupResource().String(), newDynamicInformer(c.dyn, gvr), newDaemonFacts)
+		m := object.NewMirror(gvr.GroupResource().String(), newDynamicInformer(c.Dyn, gvr), newDaemonFacts)
 		c.daemonKinds[k] = m
-		m.Count(&c.changes)
+		m.Count(&c.Changes)
 		go m.Run(ctx.Done())
 	}
 	limit := time.Now().Add(firstRead)
 	for k, m := range c.daemonKinds {
 		for !m.Synced() && ctx.Err() == nil {
 			if time.Now().After(limit) {
-				c.o.Log.Warn("a kind of daemonKinds could not be read: its pods do not count as the system's until it is; to fix: grant get, list and watch",
+				c.Options.Log.Warn("a kind of daemonKinds could not be read: its pods do not count as the system's until it is; to fix: grant get, list and watch",
 					"apiVersion", k.APIVersion, "kind", k.Kind)
 				break
 			}
@@ -54,20 +54,20 @@ func (c *watcher) watchDaemonKinds(ctx context.Context) {
 	}
 }
 
-// witness finds in the mirrors what only the cluster's operators can make.
-type witness struct{ c *watcher }
+// Witness finds in the mirrors what only the cluster's operators can make.
+type Witness struct{ C *Watcher }
 
-func (w witness) IsTenant(namespace string) bool {
-	ns, ok := w.c.namespaces.Get("", namespace)
-	return ok && ns.labels[v1alpha1.LabelTenant] == "true"
+func (w Witness) IsTenant(namespace string) bool {
+	ns, ok := w.C.Namespaces.Get("", namespace)
+	return ok && ns.Labels[v1alpha1.LabelTenant] == "true"
 }
 
-func (w witness) IsDaemonKind(k Kind) bool { return w.c.daemonKinds[k] != nil }
+func (w Witness) IsDaemonKind(k Kind) bool { return w.C.daemonKinds[k] != nil }
 
-func (w witness) DaemonUID(k Kind, namespace, name string) types.UID {
-	daemons := w.c.daemonKinds[k]
+func (w Witness) DaemonUID(k Kind, namespace, name string) types.UID {
+	daemons := w.C.daemonKinds[k]
 	if k == facts.KindDaemonSet {
-		daemons = w.c.daemonSets
+		daemons = w.C.daemonSets
 	}
 	if d, ok := daemons.Get(namespace, name); ok {
 		return d.UID
@@ -75,8 +75,8 @@ func (w witness) DaemonUID(k Kind, namespace, name string) types.UID {
 	return ""
 }
 
-func (w witness) NodeUID(name string) types.UID {
-	if n, ok := w.c.nodes.Get("", name); ok {
+func (w Witness) NodeUID(name string) types.UID {
+	if n, ok := w.C.Nodes.Get("", name); ok {
 		return n.UID
 	}
 	return ""

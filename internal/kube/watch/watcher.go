@@ -1,4 +1,4 @@
-package kube
+package watch
 
 import (
 	"context"
@@ -16,45 +16,45 @@ import (
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
-// watcher holds what is watched, with the clients that read it.
-type watcher struct {
-	o    Options
-	core kubernetes.Interface
-	dyn  dynamic.Interface
+// Watcher holds what is watched, with the clients that read it.
+type Watcher struct {
+	Options Options
+	Core    kubernetes.Interface
+	Dyn     dynamic.Interface
 	// heard is called with the holder of the Lease, as the watch brings it, and with the count of its holders.
 	heard func(holder string, transitions int)
-	// evictions are the pods whose eviction was refused, with what refused it and when another try is due.
-	evictions *eviction.Memory
+	// Evictions are the pods whose eviction was refused, with what refused it and when another try is due.
+	Evictions *eviction.Memory
 
 	mirrors
-	// kinds are the mirrors of workloads of other operators.
-	kinds kinds
+	// Kinds are the mirrors of workloads of other operators.
+	Kinds kinds
 	// daemonKinds are the mirrors of Options.DaemonKinds.
 	daemonKinds map[Kind]*object.Mirror[*daemonFacts]
-	devices     *devices
-	images      imageBook
+	Devices     *devices
+	Images      imageBook
 	wake        chan struct{}
-	waited      atomic.Pointer[time.Time] // when waiting pods last asked for a cycle
-	// changes counts what the watches brought.
-	changes atomic.Int64
+	Waited      atomic.Pointer[time.Time] // when waiting pods last asked for a cycle
+	// Changes counts what the watches brought.
+	Changes atomic.Int64
 }
 
-func newWatcher(core kubernetes.Interface, dyn dynamic.Interface, o Options, heard func(holder string, transitions int)) *watcher {
-	return &watcher{o: o, core: core, dyn: dyn, heard: heard, evictions: eviction.NewMemory(), kinds: newKinds(), wake: make(chan struct{}, 1)}
+func New(core kubernetes.Interface, dyn dynamic.Interface, o Options, heard func(holder string, transitions int)) *Watcher {
+	return &Watcher{Options: o, Core: core, Dyn: dyn, heard: heard, Evictions: eviction.NewMemory(), Kinds: newKinds(), wake: make(chan struct{}, 1)}
 }
 
-// watch watches until ctx ends, and returns when everything was read once.
-func (c *watcher) watch(ctx context.Context) error {
-	optional, err := c.discover(ctx)
+// Run watches until ctx ends, and returns when everything was read once.
+func (c *Watcher) Run(ctx context.Context) error {
+	optional, err := c.Discover(ctx)
 	if err != nil {
 		return err
 	}
-	c.mirrors = newMirrors(c.core, c.dyn, c.o, optional)
+	c.mirrors = newMirrors(c.Core, c.Dyn, c.Options, optional)
 	if err := c.listen(); err != nil {
 		return err
 	}
 	for _, m := range c.mirrors.all() {
-		m.Count(&c.changes)
+		m.Count(&c.Changes)
 		go m.Run(ctx.Done())
 	}
 	if err := c.waitSynced(ctx); err != nil {
@@ -62,8 +62,8 @@ func (c *watcher) watch(ctx context.Context) error {
 	}
 	c.watchDaemonKinds(ctx)
 	c.watchDevices(ctx)
-	c.refreshKinds(ctx)
-	c.kinds.await(ctx, firstRead)
+	c.RefreshKinds(ctx)
+	c.Kinds.await(ctx, firstRead)
 	go c.followKinds(ctx)
 	return nil
 }
@@ -72,20 +72,20 @@ func (c *watcher) watch(ctx context.Context) error {
 const waitsPause = 5 * time.Second
 
 // waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for the tick.
-func (c *watcher) waits() {
+func (c *Watcher) waits() {
 	now := time.Now()
-	if last := c.waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.shares.All(), func(s *ownShare) bool { return len(s.Facts.Share.Parcels) > 0 }) {
+	if last := c.Waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.Shares.All(), func(s *OwnShare) bool { return len(s.Facts.Share.Parcels) > 0 }) {
 		return
 	}
-	c.waited.Store(&now)
-	c.nudge()
+	c.Waited.Store(&now)
+	c.Nudge()
 }
 
 // Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice or began to wait for room, an
 // operator changed a spec or the freeze.
-func (c *watcher) Wake() <-chan struct{} { return c.wake }
+func (c *Watcher) Wake() <-chan struct{} { return c.wake }
 
-func (c *watcher) nudge() {
+func (c *Watcher) Nudge() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -95,9 +95,9 @@ func (c *watcher) nudge() {
 // optionalKinds says which kinds of others the cluster has.
 type optionalKinds struct{ topologies, scaledObjects, cronHPAs, vpas bool }
 
-func (c *watcher) discover(ctx context.Context) (optionalKinds, error) {
+func (c *Watcher) Discover(ctx context.Context) (optionalKinds, error) {
 	var o optionalKinds
-	have, err := c.serves(v1alpha1.GroupVersion.String())
+	have, err := c.Serves(v1alpha1.GroupVersion.String())
 	if err != nil {
 		return o, err
 	}
@@ -119,7 +119,7 @@ func (c *watcher) discover(ctx context.Context) (optionalKinds, error) {
 		{object.GVRCronHPAs.GroupVersion().String(), object.GVRCronHPAs.Resource, &o.cronHPAs},
 		{object.GVRVPAs.GroupVersion().String(), object.GVRVPAs.Resource, &o.vpas},
 	} {
-		have, err := c.serves(k.version)
+		have, err := c.Serves(k.version)
 		if err != nil {
 			return o, err
 		}
@@ -130,18 +130,18 @@ func (c *watcher) discover(ctx context.Context) (optionalKinds, error) {
 
 // waitSynced waits for the first full read. It says every ten seconds what it still waits for, since a missing right shows as nothing
 // else than a list that never comes.
-func (c *watcher) waitSynced(ctx context.Context) error {
+func (c *Watcher) waitSynced(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	said := time.Now()
 	for {
-		missing := c.unsynced()
+		missing := c.Unsynced()
 		if len(missing) == 0 {
 			return nil
 		}
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
-			c.o.Log.Warn("waiting for the first read", "kinds", missing)
+			c.Options.Log.Warn("waiting for the first read", "kinds", missing)
 		}
 		select {
 		case <-ctx.Done():
@@ -152,7 +152,7 @@ func (c *watcher) waitSynced(ctx context.Context) error {
 	}
 }
 
-func (c *watcher) unsynced() []string {
+func (c *Watcher) Unsynced() []string {
 	var out []string
 	for _, m := range c.mirrors.all() {
 		if !m.Synced() {

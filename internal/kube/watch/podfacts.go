@@ -1,4 +1,4 @@
-package kube
+package watch
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/agent/shape"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -22,28 +23,28 @@ import (
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
-// podFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
-type podFacts struct {
+// PodFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
+type PodFacts struct {
 	object.Header
-	// pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
-	pod fleet.Pod
-	// claim is what the pod says of whose it is.
-	claim facts.PodClaim
-	// revision is the label by which StatefulSets tell their revisions apart.
-	revision string
-	finished bool
+	// Pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
+	Pod fleet.Pod
+	// Claim is what the pod says of whose it is.
+	Claim facts.PodClaim
+	// Revision is the label by which StatefulSets tell their revisions apart.
+	Revision string
+	Finished bool
 	// kubelet: a kubelet wrote the status.
-	kubelet bool
-	// roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
-	roles map[string]string
-	// host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its containers.
-	host     string
-	restarts int32
-	devices  deviceAsks
+	Kubelet bool
+	// Roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
+	Roles map[string]string
+	// Host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its containers.
+	Host     string
+	Restarts int32
+	Devices  DeviceAsks
 	// labels is a hash of the labels: a change means that budgets of others may select the pod.
 	labels uint64
-	// scheduler is who is to place the pod.
-	scheduler string
+	// Scheduler is who is to place the pod.
+	Scheduler string
 	// images are what the pod's containers run.
 	images []string
 }
@@ -58,18 +59,18 @@ type notice struct {
 	Deadline time.Time `json:"deadline"`
 }
 
-func newPodFacts(p *corev1.Pod) *podFacts {
-	f := &podFacts{
+func NewPodFacts(p *corev1.Pod) *PodFacts {
+	f := &PodFacts{
 		Header:    object.HeaderOf(p),
-		revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
-		claim:     facts.ClaimOf(p),
+		Revision:  p.Labels[appsv1.ControllerRevisionHashLabelKey],
+		Claim:     facts.ClaimOf(p),
 		images:    imagesOf(&p.Spec),
-		scheduler: p.Spec.SchedulerName,
-		devices:   deviceAsksOf(&p.Spec),
-		roles:     rolesOf(p.Labels),
-		host:      hostOf(p),
+		Scheduler: p.Spec.SchedulerName,
+		Devices:   deviceAsksOf(&p.Spec),
+		Roles:     rolesOf(p.Labels),
+		Host:      hostOf(p),
 		labels:    hashOf(p.Labels),
-		pod: fleet.Pod{
+		Pod: fleet.Pod{
 			ID:           fleet.UID(p.UID),
 			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
 			NodeName:     p.Spec.NodeName,
@@ -83,16 +84,16 @@ func newPodFacts(p *corev1.Pod) *podFacts {
 			Version:      p.ResourceVersion,
 		},
 	}
-	if f.claim.Component == v1alpha1.ComponentFiller {
-		f.pod.HoldsOn = pinnedTo(p.Spec.Affinity)
+	if f.Claim.Component == v1alpha1.ComponentFiller {
+		f.Pod.HoldsOn = pinnedTo(p.Spec.Affinity)
 	}
 	if p.Spec.Priority != nil {
-		f.pod.Priority = *p.Spec.Priority
+		f.Pod.Priority = *p.Spec.Priority
 	}
 	if p.Spec.PriorityClassName == offlineHighClass {
-		f.pod.Rank = fleet.PriorityHigh
+		f.Pod.Rank = fleet.PriorityHigh
 	}
-	f.finished = f.pod.Phase == fleet.PodSucceeded || f.pod.Phase == fleet.PodFailed
+	f.Finished = f.Pod.Phase == fleet.PodSucceeded || f.Pod.Phase == fleet.PodFailed
 	f.readTerms(p)
 	f.readStatus(&p.Status)
 	f.readAnnotations(p.Annotations)
@@ -107,37 +108,37 @@ func hashOf(l labels.Set) uint64 {
 }
 
 // readTerms reads whether the node agent lets the pod have what online leaves idle alone. A claim of the pod counts where an agent holds it to that.
-func (f *podFacts) readTerms(p *corev1.Pod) {
+func (f *PodFacts) readTerms(p *corev1.Pod) {
 	terms, _ := shape.ReadTerms(p.Annotations)
-	f.pod.Reclaimed = shape.ClassOf(terms, shape.QoS(p.Status.QOSClass), false) == shape.Reclaimed
+	f.Pod.Reclaimed = shape.ClassOf(terms, shape.QoS(p.Status.QOSClass), false) == shape.Reclaimed
 }
 
 // readStatus reads conditions and times. startTime and the Ready condition are in the time of the machine on which a kubelet runs; played pods
 // have no host, and theirs are in our own time already.
-func (f *podFacts) readStatus(s *corev1.PodStatus) {
-	f.kubelet = s.HostIP != ""
+func (f *PodFacts) readStatus(s *corev1.PodStatus) {
+	f.Kubelet = s.HostIP != ""
 	if s.StartTime != nil {
-		f.pod.Started = fleet.KnownAt(convert.TimeOf(s.StartTime), convert.TimeOf(s.StartTime))
+		f.Pod.Started = fleet.KnownAt(convert.TimeOf(s.StartTime), convert.TimeOf(s.StartTime))
 	}
 	for i := range s.ContainerStatuses {
-		f.restarts += s.ContainerStatuses[i].RestartCount
+		f.Restarts += s.ContainerStatuses[i].RestartCount
 	}
-	f.pod.Restarts = f.restarts
+	f.Pod.Restarts = f.Restarts
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		switch c.Type {
 		case corev1.PodReady:
-			f.pod.Ready = c.Status == corev1.ConditionTrue
+			f.Pod.Ready = c.Status == corev1.ConditionTrue
 			// Of a pod that is not ready too: by this time the planner distinguishes a pod that lost its readiness from
 			// one that never had it.
-			f.pod.ReadySince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
+			f.Pod.ReadySince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 		case corev1.PodScheduled:
-			if f.pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.pod.Unschedulable {
-				f.pod.UnschedulableSince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
+			if f.Pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.Pod.Unschedulable {
+				f.Pod.UnschedulableSince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 			}
 		case v1alpha1.PodGangTimedOut:
 			if c.Status == corev1.ConditionTrue {
-				f.pod.GangTimedOut = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
+				f.Pod.GangTimedOut = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 			}
 		}
 	}
@@ -145,22 +146,22 @@ func (f *podFacts) readStatus(s *corev1.PodStatus) {
 
 // readAnnotations reads the mark of a victim, notice, acknowledgement and heartbeat. An unreadable value counts as
 // absent: a garbled acknowledgement must not shorten a wait.
-func (f *podFacts) readAnnotations(a map[string]string) {
+func (f *PodFacts) readAnnotations(a map[string]string) {
 	if text, ok := a[v1alpha1.AnnotationNotice]; ok {
 		var n notice
 		if json.Unmarshal([]byte(text), &n) == nil {
-			f.pod.NoticeLoan, f.pod.NoticeEpoch = fleet.LoanID(n.Loan), n.Epoch
-			f.pod.NoticeDeadline = fleet.KnownAt(n.Deadline.UTC(), n.Deadline.UTC())
+			f.Pod.NoticeLoan, f.Pod.NoticeEpoch = fleet.LoanID(n.Loan), n.Epoch
+			f.Pod.NoticeDeadline = fleet.KnownAt(n.Deadline.UTC(), n.Deadline.UTC())
 		}
 	}
 	if n, err := strconv.ParseInt(a[v1alpha1.AnnotationLeavesAt], 10, 32); err == nil {
-		f.pod.LeavesAt = fleet.Known[int32]{Value: int32(n), OK: true}
+		f.Pod.LeavesAt = fleet.Known[int32]{Value: int32(n), OK: true}
 	}
 	if epoch, err := strconv.ParseInt(a[v1alpha1.AnnotationAck], 10, 64); err == nil {
-		f.pod.AckEpoch = epoch
+		f.Pod.AckEpoch = epoch
 	}
 	if t, err := time.Parse(time.RFC3339, a[v1alpha1.AnnotationHeartbeat]); err == nil {
-		f.pod.Heartbeat = fleet.KnownAt(t.UTC(), t.UTC())
+		f.Pod.Heartbeat = fleet.KnownAt(t.UTC(), t.UTC())
 	}
 }
 
@@ -211,4 +212,11 @@ func deletionCost(annotations map[string]string) int {
 		return 0
 	}
 	return n
+}
+
+// Owned finds an owner of namespaced objects. Owners live in the namespace of what they own; a tenant can write any UID into an object of its own, so
+// a UID alone would let it put pods under another tenant's service or job until the garbage collector comes.
+type Owned struct {
+	Namespace string
+	UID       types.UID
 }
