@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 )
@@ -32,7 +33,7 @@ type Cluster struct {
 	*reports
 	*elector
 	*leadership.Term
-	*recorder
+	*recorder.Recorder
 	*hostLists
 	*groups
 }
@@ -91,8 +92,8 @@ const (
 
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
-	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, newRecorder(o.Log)
-	c := &Cluster{Watcher: w, Term: t, recorder: r, observer: newObserver(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
+	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
+	c := &Cluster{Watcher: w, Term: t, Recorder: r, observer: newObserver(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
 	c.actuator = newActuator(w, t, c.hostLists, c.observer.fresh, evict)
 	c.reports = newReports(w, c.observer, r, c.hostLists, c.groups, c.actuator.newerMet)
 	c.elector = newElector(w, t, r, side, f, c.observer.observe)
@@ -103,6 +104,6 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.
 // Start watches the cluster until ctx ends, and returns when everything was read once. It fails with the names of what is missing: CRDs
 // that are not installed, or kinds that could not be read in time.
 func (c *Cluster) Start(ctx context.Context) error {
-	c.startEvents(ctx, c.side.CoreV1())
+	c.StartEvents(ctx, c.side.CoreV1())
 	return c.Run(ctx)
 }

@@ -6,78 +6,39 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 )
-
-// doubt is a number of an object that is not believed: its field, what it says, and what becomes of it.
-type doubt struct {
-	field string
-	value any
-	then  string
-}
-
-func (d *doubt) String() string {
-	return fmt.Sprintf("%s is %v, which is not believed: %s", d.field, d.value, d.then)
-}
-
-// unbelieved counts numbers of objects that were not believed.
-var unbelieved = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_numbers_not_believed_total",
-	Help: "Numbers on objects that were not believed, by kind and field: no leader, or no loan, can have counted so far. An event on the object names each."},
-	[]string{"kind", "field"})
-
-// notBelieved names a doubt on its object, in the log and in a count.
-func (c *recorder) notBelieved(ref *corev1.ObjectReference, d doubt) {
-	unbelieved.WithLabelValues(ref.Kind, d.field).Inc()
-	c.log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field", d.field, "value", d.value)
-	c.event(ref, catalog.EventNotBelieved, d.field, d.value, d.then)
-}
-
-// notBelievedIn is notBelieved for an object as a new leader lists it.
-func (c *recorder) notBelievedIn(gvr schema.GroupVersionResource, o metav1.Object, d doubt) {
-	h := object.HeaderOf(o)
-	switch gvr {
-	case object.GVRPools:
-		c.notBelieved(reference("CapacityPool", &h), d)
-	case object.GVRLoans:
-		c.notBelieved(reference("Loan", &h), d)
-	case object.GVRShares:
-		c.notBelieved(reference("NodeShare", &h), d)
-	}
-}
 
 // reportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
 func (c *reports) reportDoubts(leader int64) {
 	for _, o := range c.Services.All() {
-		c.doubtLeader(reference("ElasticService", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLeader(recorder.Reference("ElasticService", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
 	for _, o := range c.Pools.All() {
-		c.doubtLeader(reference("CapacityPool", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLeader(recorder.Reference("CapacityPool", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
 	for _, o := range c.Tenants.All() {
-		c.doubtLeader(reference("CapacityQuota", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLeader(recorder.Reference("CapacityQuota", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
 	for _, o := range c.Jobs.All() {
-		c.doubtLeader(reference("ElasticJob", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLeader(recorder.Reference("ElasticJob", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
 	for _, o := range c.Festivals.All() {
-		c.doubtLeader(reference("FestivalPlan", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLeader(recorder.Reference("FestivalPlan", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
 	for _, o := range c.Loans.All() {
-		c.doubtLeader(reference("Loan", &o.Header), o.API.Status.LeaderEpoch, leader)
-		c.doubtLoan(reference("Loan", &o.Header), "status.epoch", max(1, o.API.Status.Epoch))
+		c.doubtLeader(recorder.Reference("Loan", &o.Header), o.API.Status.LeaderEpoch, leader)
+		c.doubtLoan(recorder.Reference("Loan", &o.Header), "status.epoch", max(1, o.API.Status.Epoch))
 	}
 	for _, o := range c.Shares.All() {
-		c.doubtLeader(reference("NodeShare", &o.Header), o.API.Spec.LeaderEpoch, leader)
+		c.doubtLeader(recorder.Reference("NodeShare", &o.Header), o.API.Spec.LeaderEpoch, leader)
 		for i := range o.API.Spec.Parcels {
-			c.doubtLoan(reference("NodeShare", &o.Header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.API.Spec.Parcels[i].Epoch)
+			c.doubtLoan(recorder.Reference("NodeShare", &o.Header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.API.Spec.Parcels[i].Epoch)
 		}
 	}
 }
@@ -99,7 +60,7 @@ func (a *assembly) until(kind string, h *object.Header, field string, t time.Tim
 	if !t.After(a.s.At.Add(span)) {
 		return t
 	}
-	a.doubts = append(a.doubts, dated{kind, h, doubt{field, t.UTC().Format(time.RFC3339), "it lies further ahead than it can, and counts as not set"}})
+	a.doubts = append(a.doubts, dated{kind, h, recorder.Doubt{Field: field, Value: t.UTC().Format(time.RFC3339), Then: "it lies further ahead than it can, and counts as not set"}})
 	return time.Time{}
 }
 
@@ -107,7 +68,7 @@ func (a *assembly) until(kind string, h *object.Header, field string, t time.Tim
 type dated struct {
 	kind string
 	of   *object.Header
-	doubt
+	recorder.Doubt
 }
 
 // reportDated names the times that the snapshot did not believe, once when they begin or change.
@@ -115,36 +76,33 @@ func (c *reports) reportDated() {
 	list := c.notBelievedTimes()
 	now := map[string]bool{}
 	for _, d := range list {
-		key := "dated " + d.kind + " " + d.of.Namespace + "/" + d.of.Name + " " + d.field
-		if now[key] = true; !c.news(key, d.String()) {
+		key := "dated " + d.kind + " " + d.of.Namespace + "/" + d.of.Name + " " + d.Field
+		if now[key] = true; !c.News(key, d.String()) {
 			continue
 		}
 		switch d.kind {
 		case "ElasticService":
-			c.notBelieved(reference("ElasticService", d.of), d.doubt)
+			c.NotBelieved(recorder.Reference("ElasticService", d.of), d.Doubt)
 		case "ElasticJob":
-			c.notBelieved(reference("ElasticJob", d.of), d.doubt)
+			c.NotBelieved(recorder.Reference("ElasticJob", d.of), d.Doubt)
 		case "CapacityQuota":
-			c.notBelieved(reference("CapacityQuota", d.of), d.doubt)
+			c.NotBelieved(recorder.Reference("CapacityQuota", d.of), d.Doubt)
 		case "NodeShare":
-			c.notBelieved(reference("NodeShare", d.of), d.doubt)
+			c.NotBelieved(recorder.Reference("NodeShare", d.of), d.Doubt)
 		}
 	}
-	maps.DeleteFunc(c.said, func(key, _ string) bool { return strings.HasPrefix(key, "dated ") && !now[key] })
+	maps.DeleteFunc(c.Said, func(key, _ string) bool { return strings.HasPrefix(key, "dated ") && !now[key] })
 }
-
-// overwritten is what becomes of the epoch of a leader that is not believed.
-const overwritten = "no leader of this installation reached it, and the next write puts it right"
 
 // doubtLeader names the epoch of a leader that none can have reached.
 func (c *reports) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
 	key := "doubt " + ref.Kind + " " + ref.Namespace + "/" + ref.Name
 	if leadership.Believable(epoch, leader) {
-		c.news(key, "")
+		c.News(key, "")
 		return
 	}
-	if d := (doubt{"leaderEpoch", epoch, overwritten}); c.news(key, d.String()) {
-		c.notBelieved(ref, d)
+	if d := (recorder.Doubt{Field: "leaderEpoch", Value: epoch, Then: recorder.Overwritten}); c.News(key, d.String()) {
+		c.NotBelieved(ref, d)
 	}
 }
 
@@ -152,10 +110,10 @@ func (c *reports) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) 
 func (c *reports) doubtLoan(ref *corev1.ObjectReference, field string, epoch int64) {
 	key := "doubt " + ref.Kind + " " + ref.Name + " " + field
 	if facts.Epoch(epoch) == epoch {
-		c.news(key, "")
+		c.News(key, "")
 		return
 	}
-	if d := (doubt{field, epoch, "hand-overs of a loan are counted from the start again"}); c.news(key, d.String()) {
-		c.notBelieved(ref, d)
+	if d := (recorder.Doubt{Field: field, Value: epoch, Then: "hand-overs of a loan are counted from the start again"}); c.News(key, d.String()) {
+		c.NotBelieved(ref, d)
 	}
 }

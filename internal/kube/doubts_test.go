@@ -51,7 +51,7 @@ func TestTimesThatLieAhead(t *testing.T) {
 			t.Errorf("%s: the rest is believed: %v", name, believed)
 		}
 		events := record.NewFakeRecorder(100)
-		w.events = declared{events, t}
+		w.Events = declared{events, t}
 		w.reportDated()
 		first := len(events.Events)
 		w.reportDated()

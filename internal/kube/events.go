@@ -1,9 +1,7 @@
 package kube
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -11,66 +9,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
 )
 
-// recorder records events, each trouble once.
-type recorder struct {
-	events record.EventRecorder
-	log    *slog.Logger
-	// said is the standing trouble reported last.
-	said map[string]string
-}
-
-func newRecorder(log *slog.Logger) *recorder { return &recorder{log: log, said: map[string]string{}} }
-
-// news reports whether a trouble is there and differs from what was said of it last.
-func (r *recorder) news(key, text string) bool {
-	if text == "" {
-		delete(r.said, key)
-		return false
-	}
-	if r.said[key] == text {
-		return false
-	}
-	r.said[key] = text
-	return true
-}
-
-// startEvents starts the recorder. It joins equal events into one with a count and drops what one object says too often, so that a
-// service in a storm cannot fill the cluster with events.
-func (c *recorder) startEvents(ctx context.Context, client typedcore.EventsGetter) {
-	b := record.NewBroadcaster(record.WithContext(ctx))
-	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.Events("")})
-	c.events = b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: v1alpha1.FieldManager})
-}
-
-// event records an event of the table on an object; args are what its words take.
-func (c *recorder) event(ref *corev1.ObjectReference, e *catalog.Event, args ...any) {
-	c.events.Event(ref, e.Type(), e.Reason(), e.Text(args...))
-}
-
-// reference names one of our objects for an event.
-func reference(kind string, h *object.Header) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: h.Namespace, Name: h.Name,
-		UID: h.UID, ResourceVersion: h.ResourceVersion}
-}
-
 // reportEvents writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
 func (c *reports) reportEvents(r *loop.Report) {
-	done := outcomes(r.Receipt)
+	done := recorder.Outcomes(r.Receipt)
 	c.reportStayed(r, done)
 	c.reportScales(r, done)
 	c.reportMoves(r, done)
@@ -81,9 +35,9 @@ func (c *reports) reportEvents(r *loop.Report) {
 		switch {
 		case done[planner.KeyOf(n)].Outcome != loop.Done:
 		case n.TakenBack:
-			c.event(podReference(n.Pod), catalog.EventNoticeTakenBack)
+			c.Record(podReference(n.Pod), catalog.EventNoticeTakenBack)
 		default:
-			c.event(podReference(n.Pod), catalog.EventCheckpointNotice, n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
+			c.Record(podReference(n.Pod), catalog.EventCheckpointNotice, n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
 		}
 	}
 	for i := range r.Plan.Evictions {
@@ -101,19 +55,10 @@ func (c *reports) reportEvents(r *loop.Report) {
 func (c *reports) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, taken, failed *catalog.Event) {
 	switch o.Outcome {
 	case loop.Done:
-		c.event(podReference(pod), taken, why.Text())
+		c.Record(podReference(pod), taken, why.Text())
 	case loop.Failed:
-		c.event(podReference(pod), failed, o.Message)
+		c.Record(podReference(pod), failed, o.Message)
 	}
-}
-
-// outcomes finds results by action.
-func outcomes(r *loop.Receipt) map[planner.Key]loop.Result {
-	out := map[planner.Key]loop.Result{}
-	for _, x := range r.Results {
-		out[planner.Key{Kind: x.Action, Subject: x.Subject}] = x
-	}
-	return out
 }
 
 func podReference(p planner.PodRef) *corev1.ObjectReference {
@@ -130,9 +75,9 @@ func (c *reports) reportScales(r *loop.Report, done map[planner.Key]loop.Result)
 			}
 			switch o := done[planner.KeyOf(s)]; o.Outcome {
 			case loop.Done:
-				c.event(ref, catalog.EventScaled, s.Kind, s.Target, s.From, s.To, s.Why.Text())
+				c.Record(ref, catalog.EventScaled, s.Kind, s.Target, s.From, s.To, s.Why.Text())
 			case loop.Failed:
-				c.event(ref, catalog.EventScaleFailed, s.Kind, s.Target, s.From, s.To, o.Message)
+				c.Record(ref, catalog.EventScaleFailed, s.Kind, s.Target, s.From, s.To, o.Message)
 			}
 		}
 	}
@@ -143,7 +88,7 @@ func (c *reports) reportStayed(r *loop.Report, done map[planner.Key]loop.Result)
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
-			c.event(ref, catalog.EventStayed, u.Why.Text())
+			c.Record(ref, catalog.EventStayed, u.Why.Text())
 		}
 	}
 }
@@ -154,9 +99,9 @@ func (c *reports) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Resu
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
 		switch o := done[planner.KeyOf(g)]; o.Outcome {
 		case loop.Done:
-			c.event(ref, catalog.EventGivenBack, g.From, g.To, g.Why.Text())
+			c.Record(ref, catalog.EventGivenBack, g.From, g.To, g.Why.Text())
 		case loop.Failed:
-			c.event(ref, catalog.EventGiveBackFailed, o.Message)
+			c.Record(ref, catalog.EventGiveBackFailed, o.Message)
 		}
 	}
 }
@@ -167,7 +112,7 @@ func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	if !ok {
 		return nil
 	}
-	return reference("ElasticService", &s.Header)
+	return recorder.Reference("ElasticService", &s.Header)
 }
 
 func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
@@ -180,16 +125,16 @@ func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) 
 		if !ok || m.Kind == planner.MoveForget {
 			continue
 		}
-		ref := reference("Loan", &l.Header)
+		ref := recorder.Reference("Loan", &l.Header)
 		lost, moved := catalog.LoanLost(string(m.Kind)), catalog.LoanMoved(string(m.Kind))
 		switch {
 		case o.Outcome == loop.Failed:
-			c.event(ref, catalog.EventMoveFailed, m.Kind, o.Message)
+			c.Record(ref, catalog.EventMoveFailed, m.Kind, o.Message)
 		case o.Outcome != loop.Done:
 		case lost != nil:
-			c.event(ref, lost, m.Why.Text())
+			c.Record(ref, lost, m.Why.Text())
 		case moved != nil:
-			c.event(ref, moved, m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Text())
+			c.Record(ref, moved, m.Before.NodeName, m.After.Phase, m.After.Epoch, m.Why.Text())
 		}
 	}
 }
@@ -207,12 +152,12 @@ func (c *reports) reportTroubles(r *loop.Report) {
 		if s.Contested(r.Snapshot.At) {
 			fight = s.ForeignWriter
 		}
-		if c.news("contested "+string(s.ID), fight) {
-			c.event(ref, catalog.EventContested, contested(s)...)
+		if c.News("contested "+string(s.ID), fight) {
+			c.Record(ref, catalog.EventContested, contested(s)...)
 		}
-		if c.news("writer "+string(s.ID), s.ForeignWriter) {
+		if c.News("writer "+string(s.ID), s.ForeignWriter) {
 			field, of := s.Sets()
-			c.event(ref, catalog.EventForeignWriter, s.ForeignWriter, field, of, field)
+			c.Record(ref, catalog.EventForeignWriter, s.ForeignWriter, field, of, field)
 		}
 	}
 	c.reportRefused(r)
@@ -230,10 +175,10 @@ func (c *reports) reportTroubles(r *loop.Report) {
 		if e != nil {
 			held = e.Reason()
 		}
-		if ref == nil || !c.news("held "+string(t.Service), held) {
+		if ref == nil || !c.News("held "+string(t.Service), held) {
 			continue
 		}
-		c.event(ref, e, t.Why().Text())
+		c.Record(ref, e, t.Why().Text())
 	}
 	for i := range r.Plan.Withheld {
 		w := &r.Plan.Withheld[i]
@@ -242,18 +187,18 @@ func (c *reports) reportTroubles(r *loop.Report) {
 		}
 		id := w.Subject.Name
 		ref := c.serviceReference(fleet.ServiceID(id))
-		if ref == nil || !c.news("would "+id, w.Action) {
+		if ref == nil || !c.News("would "+id, w.Action) {
 			continue
 		}
-		c.event(ref, catalog.EventWouldScale, w.Action, w.By, w.Why.Text())
+		c.Record(ref, catalog.EventWouldScale, w.Action, w.By, w.Why.Text())
 	}
 	c.reportGangs(r)
 	c.reportBottlenecks(r)
 	for i := range r.Snapshot.Jobs {
 		j := &r.Snapshot.Jobs[i]
 		n := fleet.ParseName(string(j.ID))
-		if o, ok := c.Jobs.Get(n.Namespace, n.Name); ok && c.news("job "+string(j.ID), j.Blocked.String()) {
-			c.event(reference("ElasticJob", &o.Header), catalog.Refused(j.Blocked), j.Blocked.Message)
+		if o, ok := c.Jobs.Get(n.Namespace, n.Name); ok && c.News("job "+string(j.ID), j.Blocked.String()) {
+			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.Refused(j.Blocked), j.Blocked.Message)
 		}
 	}
 }
@@ -262,7 +207,7 @@ func (c *reports) reportTroubles(r *loop.Report) {
 func (c *reports) reportStrays(r *loop.Report) {
 	for i := range r.Plan.Strays {
 		x := &r.Plan.Strays[i]
-		if !c.news("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
+		if !c.News("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
 			continue
 		}
 		text := x.Why.Text()
@@ -271,9 +216,9 @@ func (c *reports) reportStrays(r *loop.Report) {
 		}
 		ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: x.Node, UID: types.UID(x.ID)}
 		if x.Why.Code == reason.LoanGone {
-			c.event(ref, catalog.EventLoanGone, text)
+			c.Record(ref, catalog.EventLoanGone, text)
 		} else {
-			c.event(ref, catalog.EventStrayPods, text)
+			c.Record(ref, catalog.EventStrayPods, text)
 		}
 	}
 }
@@ -283,22 +228,22 @@ func (c *reports) reportRefused(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
 		if o, ok := c.Pools.Get("", string(p.ID)); ok {
-			c.reportRefusal("pool "+string(p.ID), p.Refused, reference("CapacityPool", &o.Header))
-			if shut := shutOf(r.Plan, p.ID); c.news("room "+string(p.ID), shutNews(shut)) {
+			c.reportRefusal("pool "+string(p.ID), p.Refused, recorder.Reference("CapacityPool", &o.Header))
+			if shut := shutOf(r.Plan, p.ID); c.News("room "+string(p.ID), shutNews(shut)) {
 				n := 0
 				for _, x := range shut {
 					if x.By.By == fleet.ShutByTaint {
 						n += x.Nodes
 					}
 				}
-				c.event(reference("CapacityPool", &o.Header), catalog.EventRoomShut, n, shutNews(shut))
+				c.Record(recorder.Reference("CapacityPool", &o.Header), catalog.EventRoomShut, n, shutNews(shut))
 			}
 		}
 	}
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
 		if o, ok := c.Tenants.Get("", string(t.ID)); ok {
-			c.reportRefusal("quota "+string(t.ID), t.Refused, reference("CapacityQuota", &o.Header))
+			c.reportRefusal("quota "+string(t.ID), t.Refused, recorder.Reference("CapacityQuota", &o.Header))
 		}
 	}
 }
@@ -308,15 +253,15 @@ func (c *reports) reportNewer() {
 	newer := c.newerMet()
 	for _, o := range c.Nodes.All() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
-		if c.news("newer node "+o.Name, text) {
-			c.event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID},
+		if c.News("newer node "+o.Name, text) {
+			c.Record(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: o.Name, UID: o.UID},
 				catalog.EventNewerLeaderNode, text, o.Name, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 	for _, o := range c.Jobs.All() {
 		text := newerMember(newer, &o.Header)
-		if c.news("newer job "+o.Namespace+"/"+o.Name, text) {
-			c.event(reference("ElasticJob", &o.Header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
+		if c.News("newer job "+o.Namespace+"/"+o.Name, text) {
+			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 }
@@ -333,8 +278,8 @@ func newerMember(newer map[protocol.Object]string, job *object.Header) string {
 
 // reportRefusal says what is wrong with one object, once when it begins or changes.
 func (c *reports) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
-	if c.news(key, refused.String()) {
-		c.event(ref, catalog.Refused(refused), refused.Message)
+	if c.News(key, refused.String()) {
+		c.Record(ref, catalog.Refused(refused), refused.Message)
 	}
 }
 
@@ -353,9 +298,9 @@ func (c *reports) reportSkill(r *loop.Report) {
 		switch lost := p.Record.Skill.Lost; {
 		case lost == was:
 		case lost:
-			c.event(reference("ElasticService", &o.Header), catalog.EventForecastSkillLost, p.Record.String())
+			c.Record(recorder.Reference("ElasticService", &o.Header), catalog.EventForecastSkillLost, p.Record.String())
 		default:
-			c.event(reference("ElasticService", &o.Header), catalog.EventForecastSkillRegained)
+			c.Record(recorder.Reference("ElasticService", &o.Header), catalog.EventForecastSkillRegained)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/quota"
 )
@@ -58,14 +59,14 @@ func (c *reports) reportTenants(r *loop.Report) {
 		if !ok {
 			continue
 		}
-		ref := reference("CapacityQuota", &o.Header)
+		ref := recorder.Reference("CapacityQuota", &o.Header)
 		for _, list := range byDay(shortagesOf(d, t.ID), func(s *quota.Short) time.Time { return s.From }) {
 			var by fleet.Resources
 			for i := range list {
 				by = by.Max(list[i].By)
 			}
 			if c.reporter.reportsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
-				c.event(ref, catalog.EventShort, shortText(list))
+				c.Record(ref, catalog.EventShort, shortText(list))
 			}
 		}
 		for _, list := range byDay(oversoldOf(d, t.ID), func(o *quota.Oversold) time.Time { return o.From }) {
@@ -74,7 +75,7 @@ func (c *reports) reportTenants(r *loop.Report) {
 				by = by.Max(list[i].Promised.Sub(list[i].Kept))
 			}
 			if c.reporter.reportsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
-				c.event(ref, catalog.EventOversold, oversoldText(list))
+				c.Record(ref, catalog.EventOversold, oversoldText(list))
 			}
 		}
 		if x := d.Share(t.ID); x != nil {
@@ -88,8 +89,8 @@ func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 	if !x.OverSince.IsZero() {
 		since = fmt.Sprint(x.OverSince.Unix())
 	}
-	if c.news("over "+string(t.ID), since) {
-		c.event(ref, catalog.EventQuotaNotice, overText(x))
+	if c.News("over "+string(t.ID), since) {
+		c.Record(ref, catalog.EventQuotaNotice, overText(x))
 		for i := range r.Snapshot.Jobs {
 			n := fleet.ParseName(string(r.Snapshot.Jobs[i].ID))
 			j, ok := c.Jobs.Get(n.Namespace, n.Name)
@@ -98,10 +99,10 @@ func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 			}
 			by := x.Deadline.UTC().Format("15:04:05 MST")
 			if !x.OverOffline.IsZero() {
-				c.event(reference("ElasticJob", &j.Header), catalog.EventQuotaNoticeJob, t.ID, x.OverOffline, by)
+				c.Record(recorder.Reference("ElasticJob", &j.Header), catalog.EventQuotaNoticeJob, t.ID, x.OverOffline, by)
 			}
 			if parcels := parcelsOver(x); parcels != "" {
-				c.event(reference("ElasticJob", &j.Header), catalog.EventQuotaNoticeParcels, t.ID, parcels, by)
+				c.Record(recorder.Reference("ElasticJob", &j.Header), catalog.EventQuotaNoticeParcels, t.ID, parcels, by)
 			}
 		}
 	}
@@ -109,7 +110,7 @@ func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, r
 	if x.Bursting {
 		burst = fmt.Sprint(x.BurstSince.Unix())
 	}
-	if c.news("burst "+string(t.ID), burst) {
-		c.event(ref, catalog.EventBurst, t.Burst.Percent, burstEnds(t, x))
+	if c.News("burst "+string(t.ID), burst) {
+		c.Record(ref, catalog.EventBurst, t.Burst.Percent, burstEnds(t, x))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
@@ -38,7 +39,7 @@ func defaultLeaseTimes() leaseTimes {
 type elector struct {
 	*watch.Watcher
 	*leadership.Term
-	*recorder
+	*recorder.Recorder
 	observe func() (*fleet.Snapshot, error)
 	// side has a rate limit of its own: what renews the lease must not wait behind a burst of writes.
 	side  kubernetes.Interface
@@ -47,8 +48,8 @@ type elector struct {
 	fence *fence.Fence
 }
 
-func newElector(w *watch.Watcher, t *leadership.Term, r *recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *elector {
-	return &elector{Watcher: w, Term: t, recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
+func newElector(w *watch.Watcher, t *leadership.Term, r *recorder.Recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *elector {
+	return &elector{Watcher: w, Term: t, Recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
 }
 
 // ErrLeaseLost ends a leadership that another process may have taken over by now. The process must end: what it still holds in memory was
@@ -187,7 +188,7 @@ func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersio
 				if !doubted {
 					greatest = max(greatest, epoch)
 				} else {
-					c.notBelievedIn(gvr, u, doubt{"leaderEpoch", epoch, overwritten})
+					c.NotBelievedIn(gvr, u, recorder.Doubt{Field: "leaderEpoch", Value: epoch, Then: recorder.Overwritten})
 				}
 				see(gvr, u, doubted)
 			}

@@ -143,7 +143,7 @@ func TestAForeignGroupStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := record.NewFakeRecorder(100)
-	w.events = declared{events, t}
+	w.Events = declared{events, t}
 	w.report(t, &planner.Plan{})
 	if _, groups := w.groups(t); groups["bert-gang"] != 7 {
 		t.Errorf("%v", groups)

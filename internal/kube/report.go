@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -70,7 +71,7 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 type reports struct {
 	*watch.Watcher
 	*observer
-	*recorder
+	*recorder.Recorder
 	*hostLists
 	*groups
 	reporter reporter
@@ -78,8 +79,8 @@ type reports struct {
 	newerMet func() map[protocol.Object]string
 }
 
-func newReports(w *watch.Watcher, o *observer, r *recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
-	return &reports{Watcher: w, observer: o, recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
+func newReports(w *watch.Watcher, o *observer, r *recorder.Recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
+	return &reports{Watcher: w, observer: o, Recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator

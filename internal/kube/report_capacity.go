@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/reason"
@@ -225,7 +226,7 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
 	newer := w.c.newerMet()
-	done := outcomes(r.Receipt)
+	done := recorder.Outcomes(r.Receipt)
 	recalled := map[fleet.JobID]bool{}
 	for i := range r.Plan.Evictions {
 		e := &r.Plan.Evictions[i]

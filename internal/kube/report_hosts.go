@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -30,13 +31,13 @@ const hostsSuffix = "-hosts"
 // hostLists are the host lists of jobs.
 type hostLists struct {
 	*watch.Watcher
-	*recorder
+	*recorder.Recorder
 	// rings are the host lists of jobs, by the job's UID.
 	rings map[types.UID]*ring
 }
 
-func newHostLists(w *watch.Watcher, r *recorder) *hostLists {
-	return &hostLists{Watcher: w, recorder: r}
+func newHostLists(w *watch.Watcher, r *recorder.Recorder) *hostLists {
+	return &hostLists{Watcher: w, Recorder: r}
 }
 
 // publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the
@@ -44,7 +45,7 @@ func newHostLists(w *watch.Watcher, r *recorder) *hostLists {
 // the next cycle.
 func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 	leaving := map[fleet.UID]bool{}
-	done := outcomes(r.Receipt)
+	done := recorder.Outcomes(r.Receipt)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		if done[planner.KeyOf(n)].Outcome == loop.Done {
@@ -66,9 +67,9 @@ func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 		before := len(ring.leftOut(now))
 		ring.turn(now)
 		hosts := ring.list(now, cooldownOf(want), floorOf(o, want.Role), c.ringMembers(r.Snapshot, o, want.Role, leaving, ring.unlisted))
-		ref := reference("ElasticJob", &o.Header)
+		ref := recorder.Reference("ElasticJob", &o.Header)
 		if out := ring.leftOut(now); len(out) > before {
-			c.event(ref, catalog.EventHostLeftOut, len(out), restingText(out))
+			c.Record(ref, catalog.EventHostLeftOut, len(out), restingText(out))
 		}
 		ring.listed = len(hosts)
 		err := c.putHosts(ctx, o, ring, hostData(hosts, max(want.Slots, 1)))
@@ -76,8 +77,8 @@ func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
 		if err != nil {
 			trouble = err.Error()
 		}
-		if c.news("hosts "+string(o.UID), trouble) {
-			c.event(ref, catalog.EventHostListFailed, trouble)
+		if c.News("hosts "+string(o.UID), trouble) {
+			c.Record(ref, catalog.EventHostListFailed, trouble)
 		}
 	}
 	c.rings = kept

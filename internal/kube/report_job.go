@@ -9,6 +9,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -77,8 +78,8 @@ func (c *reports) reportGangs(r *loop.Report) {
 		if g.Phase == fleet.GangBackedOff && g.Since.Equal(r.Plan.At) {
 			gaveUp = g.Note.Text()
 		}
-		if c.news("gang "+string(g.Job), gaveUp) {
-			c.event(reference("ElasticJob", &o.Header), catalog.EventGangRolledBack, gaveUp)
+		if c.News("gang "+string(g.Job), gaveUp) {
+			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventGangRolledBack, gaveUp)
 		}
 	}
 }

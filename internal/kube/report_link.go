@@ -58,9 +58,9 @@ func (v *serviceView) bottleneck(c *conditions) {
 func (c *reports) reportBottlenecks(r *loop.Report) {
 	for i := range r.Plan.Links {
 		l := &r.Plan.Links[i]
-		if c.news("bottleneck "+l.Group, string(l.Bottleneck)) {
+		if c.News("bottleneck "+l.Group, string(l.Bottleneck)) {
 			if ref := c.serviceReference(l.Bottleneck); ref != nil {
-				c.event(ref, catalog.EventChainBottleneck, l.Group, l.Why)
+				c.Record(ref, catalog.EventChainBottleneck, l.Group, l.Why)
 			}
 		}
 	}

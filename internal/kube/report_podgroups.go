@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 )
@@ -52,11 +53,13 @@ type groupWritten struct {
 // groups are the Workloads and PodGroups of jobs.
 type groups struct {
 	*watch.Watcher
-	*recorder
+	*recorder.Recorder
 	podGroups podGroups
 }
 
-func newGroups(w *watch.Watcher, r *recorder) *groups { return &groups{Watcher: w, recorder: r} }
+func newGroups(w *watch.Watcher, r *recorder.Recorder) *groups {
+	return &groups{Watcher: w, Recorder: r}
+}
 
 // publishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the
 // job needs, which holds under a freeze too. A failed write is an event, and is tried again in the next cycle.
@@ -102,8 +105,8 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 		} else {
 			kept[o.UID] = groupWritten{least, now}
 		}
-		if c.news("group "+string(o.UID), trouble) {
-			c.event(reference("ElasticJob", &o.Header), catalog.EventPodGroupFailed, trouble)
+		if c.News("group "+string(o.UID), trouble) {
+			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventPodGroupFailed, trouble)
 		}
 	}
 	g.written = kept

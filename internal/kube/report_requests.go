@@ -85,9 +85,9 @@ func (c *reports) reportResizes(r *loop.Report, done map[planner.Key]loop.Result
 		}
 		switch o := done[planner.KeyOf(z)]; o.Outcome {
 		case loop.Done:
-			c.event(ref, catalog.EventResized, what, z.From, z.To, z.Why.Text())
+			c.Record(ref, catalog.EventResized, what, z.From, z.To, z.Why.Text())
 		case loop.Failed:
-			c.event(ref, catalog.EventResizeFailed, what, z.From, z.To, o.Message)
+			c.Record(ref, catalog.EventResizeFailed, what, z.From, z.To, o.Message)
 		}
 	}
 }

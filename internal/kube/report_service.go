@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -82,7 +83,7 @@ func (w *statusWriter) services(r *loop.Report) {
 	for i := range r.Plan.Targets {
 		targets[r.Plan.Targets[i].Service] = &r.Plan.Targets[i]
 	}
-	done := outcomes(r.Receipt)
+	done := recorder.Outcomes(r.Receipt)
 	held, unresized := withheldBy(r.Plan, planner.SubjectService), withheldResizes(r.Plan)
 	for i := range r.Snapshot.Services {
 		svc := &r.Snapshot.Services[i]

@@ -333,7 +333,7 @@ func (w *world) setPod(t *testing.T, name string, change func(*corev1.PodStatus)
 func TestHostLeftOut(t *testing.T) {
 	w := ringWorld(t)
 	events := record.NewFakeRecorder(10)
-	w.events = declared{events, t}
+	w.Events = declared{events, t}
 	w.report(t, &planner.Plan{})
 	until := metav1.NewTime(w.clock.Time.Add(time.Duration(v1alpha1.DefaultHostCooldownSeconds) * time.Second))
 	rests := func(worker int) v1alpha1.LeftOutHost {
@@ -417,7 +417,7 @@ func TestHostListRefused(t *testing.T) {
 	theirs := &corev1.ConfigMap{ObjectMeta: kubetest.Meta("ConfigMap", "train", "bert-hosts"), Data: map[string]string{"theirs": "yes"}}
 	w := ringWorld(t, theirs)
 	events := record.NewFakeRecorder(10)
-	w.events = declared{events, t}
+	w.Events = declared{events, t}
 	w.report(t, &planner.Plan{})
 	w.report(t, &planner.Plan{})
 	if got := eventsOf(events); len(got) != 1 || !strings.Contains(got[0], "HostListFailed") || !strings.Contains(got[0], "is not the job's") {

@@ -46,7 +46,7 @@ func (c *elector) awaitRivals(ctx context.Context) error {
 			c.Options.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.Options.Namespace))
 			lease := &corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: c.Options.Namespace,
 				Name: fence.LeaseName}
-			c.event(lease, catalog.EventAnotherInstallation, rival, c.Options.Namespace)
+			c.Record(lease, catalog.EventAnotherInstallation, rival, c.Options.Namespace)
 		}
 		c.Options.Alive()
 		select {

@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -234,16 +235,16 @@ func TestDoubtsAreNamed(t *testing.T) {
 	l.Status.Epoch, n.Spec.Parcels[0].Epoch = math.MaxInt64, 1<<62
 	w := newWorld(t, s, l, n, p)
 	events := record.NewFakeRecorder(100)
-	w.events = declared{events, t}
+	w.Events = declared{events, t}
 	said := func() (out []string) {
 		for len(events.Events) > 0 {
 			out = append(out, <-events.Events)
 		}
 		return out
 	}
-	counted := testutil.ToFloat64(unbelieved.WithLabelValues("CapacityPool", "leaderEpoch"))
+	counted := testutil.ToFloat64(recorder.Unbelieved.WithLabelValues("CapacityPool", "leaderEpoch"))
 	w.reportDoubts(7)
-	if n := testutil.ToFloat64(unbelieved.WithLabelValues("CapacityPool", "leaderEpoch")) - counted; n < 1 {
+	if n := testutil.ToFloat64(recorder.Unbelieved.WithLabelValues("CapacityPool", "leaderEpoch")) - counted; n < 1 {
 		t.Errorf("the pool's number was counted %g times", n)
 	}
 	if got := said(); len(got) != 6 || slices.ContainsFunc(got, func(e string) bool { return !strings.Contains(e, "NotBelieved") }) {
