@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -85,7 +86,7 @@ func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	if !ok {
 		return nil, object.Stale("Job %s is gone", p.Child)
 	}
-	return &carrier{adapter: batchAdapter, mirror: c.BatchJobs, facts: child}, nil
+	return &carrier{adapter: snapshot.BatchAdapter, mirror: c.BatchJobs, facts: child}, nil
 }
 
 // setParallelism writes the size of a member into its carrier. The object is read first, since mirrors keep little of it, and what was read is

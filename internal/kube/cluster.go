@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/recorder"
+	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 )
@@ -28,7 +29,7 @@ type Kind = watch.Kind
 // Cluster reads and writes one cluster. It implements loop.Observer, loop.Actuator and loop.Reporter.
 type Cluster struct {
 	*watch.Watcher
-	*observer
+	*snapshot.Observer
 	*actuator
 	*reports
 	*elector
@@ -93,11 +94,11 @@ const (
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
-	c := &Cluster{Watcher: w, Term: t, Recorder: r, observer: newObserver(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
-	c.actuator = newActuator(w, t, c.hostLists, c.observer.fresh, evict)
-	c.reports = newReports(w, c.observer, r, c.hostLists, c.groups, c.actuator.newerMet)
-	c.elector = newElector(w, t, r, side, f, c.observer.observe)
-	c.observer.before = c.elector.checkRivals
+	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
+	c.actuator = newActuator(w, t, c.hostLists, c.Observer.Fresh, evict)
+	c.reports = newReports(w, c.Observer, r, c.hostLists, c.groups, c.actuator.newerMet)
+	c.elector = newElector(w, t, r, side, f, c.Observer.Observe)
+	c.Observer.Before = c.elector.checkRivals
 	return c
 }
 

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
-	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/kube/recorder"
 )
 
@@ -43,52 +41,24 @@ func (c *reports) reportDoubts(leader int64) {
 	}
 }
 
-// aheadSpan is how far ahead of this controller's clock a time may lie that says what happened: clocks run apart, and times are rounded up.
-const aheadSpan = 10 * time.Minute
-
-// restSpan and retrySpan are how far ahead the end of a rest of a machine, and of the back-off of a gang, may lie: both are an hour at most by default.
-const restSpan, retrySpan = 24 * time.Hour, 24 * time.Hour
-
-// past is a time of something that happened; zero where it lies ahead of now by more than clocks run apart. An object that says that it happened in
-// 2099 would be waited for until then.
-func (a *assembly) past(kind string, h *object.Header, field string, t time.Time) time.Time {
-	return a.until(kind, h, field, t, aheadSpan)
-}
-
-// until is a time that lies ahead by no more than a span; zero where it does, and then it is named on its object.
-func (a *assembly) until(kind string, h *object.Header, field string, t time.Time, span time.Duration) time.Time {
-	if !t.After(a.s.At.Add(span)) {
-		return t
-	}
-	a.doubts = append(a.doubts, dated{kind, h, recorder.Doubt{Field: field, Value: t.UTC().Format(time.RFC3339), Then: "it lies further ahead than it can, and counts as not set"}})
-	return time.Time{}
-}
-
-// dated is a doubt on a time, and the object that has it.
-type dated struct {
-	kind string
-	of   *object.Header
-	recorder.Doubt
-}
-
 // reportDated names the times that the snapshot did not believe, once when they begin or change.
 func (c *reports) reportDated() {
-	list := c.notBelievedTimes()
+	list := c.NotBelievedTimes()
 	now := map[string]bool{}
 	for _, d := range list {
-		key := "dated " + d.kind + " " + d.of.Namespace + "/" + d.of.Name + " " + d.Field
+		key := "dated " + d.Kind + " " + d.Of.Namespace + "/" + d.Of.Name + " " + d.Field
 		if now[key] = true; !c.News(key, d.String()) {
 			continue
 		}
-		switch d.kind {
+		switch d.Kind {
 		case "ElasticService":
-			c.NotBelieved(recorder.Reference("ElasticService", d.of), d.Doubt)
+			c.NotBelieved(recorder.Reference("ElasticService", d.Of), d.Doubt)
 		case "ElasticJob":
-			c.NotBelieved(recorder.Reference("ElasticJob", d.of), d.Doubt)
+			c.NotBelieved(recorder.Reference("ElasticJob", d.Of), d.Doubt)
 		case "CapacityQuota":
-			c.NotBelieved(recorder.Reference("CapacityQuota", d.of), d.Doubt)
+			c.NotBelieved(recorder.Reference("CapacityQuota", d.Of), d.Doubt)
 		case "NodeShare":
-			c.NotBelieved(recorder.Reference("NodeShare", d.of), d.Doubt)
+			c.NotBelieved(recorder.Reference("NodeShare", d.Of), d.Doubt)
 		}
 	}
 	maps.DeleteFunc(c.Said, func(key, _ string) bool { return strings.HasPrefix(key, "dated ") && !now[key] })

@@ -20,7 +20,7 @@ func TestFreshFacts(t *testing.T) {
 	s := w.snapshot(t)
 	w.clock.Time = kubetest.Now.Add(time.Second)
 	w.lead(leadership.Held{Epoch: 9, Lease: kubetest.Lease})
-	same, err := w.observer.fresh()
+	same, err := w.Observer.Fresh()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestFreshFacts(t *testing.T) {
 	}
 	moved := func(s *fleet.Snapshot) bool { return s.Nodes[0].Zone == "elsewhere" }
 	for limit := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		again, err := w.observer.fresh()
+		again, err := w.Observer.Fresh()
 		if err != nil {
 			t.Fatal(err)
 		}

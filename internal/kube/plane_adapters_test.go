@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 )
@@ -240,8 +241,8 @@ func (p *plane) bring(t *testing.T, ad adapter.Adapter, k adapted) *brought {
 	w.object = p.submit(t, ad, nowhere(t, k.file, id))
 	w.carrier = p.dyn.Resource(ad.Resource()).Namespace("default")
 	if k.file == "jobset" {
-		w.writer, w.name = batchAdapter, id+"-workers-0"
-		w.carrier = p.dyn.Resource(batchAdapter.Resource()).Namespace("default")
+		w.writer, w.name = snapshot.BatchAdapter, id+"-workers-0"
+		w.carrier = p.dyn.Resource(snapshot.BatchAdapter.Resource()).Namespace("default")
 		p.replicate(t, w.object, w.name)
 	}
 	p.elastic(t, w.object, id, k.part, k.low, 8)
@@ -312,7 +313,7 @@ func (w *brought) resizes(t *testing.T) {
 func (w *brought) countsPods(t *testing.T) {
 	t.Helper()
 	want := int32(2)
-	if w.writer != batchAdapter {
+	if w.writer != snapshot.BatchAdapter {
 		want = 1
 		w.pod(t, w.id+"-x", w.labels, ownerOf(w.object))
 	}

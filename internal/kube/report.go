@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/kube/recorder"
+	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/internal/loop/protocol"
@@ -70,7 +71,7 @@ func (r *reporter) forget(now time.Time, turn time.Duration) {
 // reports tell operators what a cycle did.
 type reports struct {
 	*watch.Watcher
-	*observer
+	*snapshot.Observer
 	*recorder.Recorder
 	*hostLists
 	*groups
@@ -79,8 +80,8 @@ type reports struct {
 	newerMet func() map[protocol.Object]string
 }
 
-func newReports(w *watch.Watcher, o *observer, r *recorder.Recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
-	return &reports{Watcher: w, observer: o, Recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
+func newReports(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
+	return &reports{Watcher: w, Observer: o, Recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator

@@ -184,7 +184,7 @@ func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	if len(moving) == 0 {
 		return nil, nil, nil
 	}
-	fresh, err := c.observe()
+	fresh, err := c.Observe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge machines without an agent: %w", err)
 	}

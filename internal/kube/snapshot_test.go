@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
+	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
@@ -241,7 +242,7 @@ func TestSetToZero(t *testing.T) {
 	} {
 		d := kubetest.Deployment("cart", 0)
 		d.ManagedFields = c.fields
-		if got := zeroBy(watch.NewDeploymentFacts(d).Writers, c.ours); got != c.want {
+		if got := snapshot.ZeroBy(watch.NewDeploymentFacts(d).Writers, c.ours); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

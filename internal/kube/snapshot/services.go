@@ -1,4 +1,4 @@
-package kube
+package snapshot
 
 import (
 	"cmp"
@@ -108,7 +108,7 @@ func (a *assembly) observeTarget(s *fleet.Service, f *watch.OwnService, w *watch
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
 	s.Steerable = f.Facts.Key.Kind == watch.KindDeployment && s.Actuation == fleet.ByScale
 	if w.Replicas == 0 {
-		s.SetToZero = zeroBy(w.Writers, s.Min > 0 || !f.Facts.Scaled.IsZero())
+		s.SetToZero = ZeroBy(w.Writers, s.Min > 0 || !f.Facts.Scaled.IsZero())
 	}
 	if s.Actuation == fleet.ByScale && !f.Facts.Scaled.IsZero() {
 		a.takenBack(s, f, w.Writers)
@@ -134,10 +134,10 @@ func (a *assembly) takenBack(s *fleet.Service, f *watch.OwnService, writers []wa
 	}
 }
 
-// zeroBy names who set a target to 0, where that was not Springtide. The managed fields may name no owner: a patch of the scale subresource, as kubectl scale
+// ZeroBy names who set a target to 0, where that was not Springtide. The managed fields may name no owner: a patch of the scale subresource, as kubectl scale
 // sends it, records none and takes ours. Then it was another one where Springtide would own its 0, since it has scaled the target, or sets none, since its
 // minimum is above 0.
-func zeroBy(writers []watch.ReplicaWriter, notOurs bool) string {
+func ZeroBy(writers []watch.ReplicaWriter, notOurs bool) string {
 	by := watch.ForeignWriter(writers).Manager
 	if by == "" && len(writers) == 0 && notOurs {
 		return "another component"

@@ -1,4 +1,4 @@
-package kube
+package snapshot
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // Known are the objects that are judged together, as the watches show them now: the webhook compares a new object with them. The oldest
 // service of a target comes first, since it keeps the target. The objects are the caches' own, and must not be changed.
-func (c *observer) Known() validate.Set {
+func (c *Observer) Known() validate.Set {
 	var out validate.Set
 	services := c.Services.All()
 	slices.SortFunc(services, func(a, b *watch.OwnService) int {

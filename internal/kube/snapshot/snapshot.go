@@ -1,4 +1,4 @@
-package kube
+package snapshot
 
 import (
 	"cmp"
@@ -24,11 +24,11 @@ import (
 
 // Snapshot joins the mirrors into the facts of this moment. Finished pods are left out: they hold no room and count for nothing. Besides
 // being not in step it fails on an object of ours that cannot be read, since deciding without it might lend a machine twice.
-func (c *observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
+func (c *Observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c.before()
+	c.Before()
 	before := c.Changes.Load()
 	s, dated, err := c.observed()
 	if err != nil {
@@ -43,12 +43,12 @@ func (c *observer) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	return s, nil
 }
 
-// observer makes snapshots of what is watched.
-type observer struct {
+// Observer makes snapshots of what is watched.
+type Observer struct {
 	*watch.Watcher
 	*leadership.Term
-	// before is called before each snapshot.
-	before func()
+	// Before is called before each snapshot.
+	Before func()
 
 	mu       sync.Mutex // guards what follows
 	revision fleet.Revision
@@ -59,39 +59,39 @@ type observer struct {
 	seenAt int64
 }
 
-func newObserver(w *watch.Watcher, t *leadership.Term) *observer {
-	return &observer{Watcher: w, Term: t, before: func() {}}
+func New(w *watch.Watcher, t *leadership.Term) *Observer {
+	return &Observer{Watcher: w, Term: t, Before: func() {}}
 }
 
-// notBelievedTimes are the times that the last snapshot did not believe.
-func (c *observer) notBelievedTimes() []dated {
+// NotBelievedTimes are the times that the last snapshot did not believe.
+func (c *Observer) NotBelievedTimes() []dated {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dated
 }
 
-// fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
-func (c *observer) fresh() (*fleet.Snapshot, error) {
+// Fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
+func (c *Observer) Fresh() (*fleet.Snapshot, error) {
 	leads, since, _ := c.Term.Present()
 	c.mu.Lock()
 	seen, seenAt := c.seen, c.seenAt
 	c.mu.Unlock()
 	if seen == nil || seenAt != c.Changes.Load() {
-		return c.observe()
+		return c.Observe()
 	}
 	s := *seen
 	s.At, s.LeaderEpoch, s.WatchedSince = c.Options.Clock.Now().UTC(), leads.Epoch, since
 	return &s, nil
 }
 
-// observe is Snapshot without counting a revision.
-func (c *observer) observe() (*fleet.Snapshot, error) {
+// Observe is Snapshot without counting a revision.
+func (c *Observer) Observe() (*fleet.Snapshot, error) {
 	s, _, err := c.observed()
 	return s, err
 }
 
 // observed is observe, with the times that were not believed.
-func (c *observer) observed() (*fleet.Snapshot, []dated, error) {
+func (c *Observer) observed() (*fleet.Snapshot, []dated, error) {
 	if missing := c.Unsynced(); len(missing) > 0 {
 		return nil, nil, fmt.Errorf("kube: %s not read yet", strings.Join(missing, ", "))
 	}
@@ -141,7 +141,7 @@ type notes struct {
 
 // assembly is one snapshot in the making. Facts of mirrors are shared with the caches and are copied, never changed.
 type assembly struct {
-	c    *observer
+	c    *Observer
 	s    *fleet.Snapshot
 	wall time.Time
 	// leads is what this process leads by.
@@ -199,7 +199,7 @@ func (r *roleRef) member(f *watch.PodFacts) memberRef {
 	return memberRef{job: r.job, role: role}
 }
 
-func newAssembly(c *observer) *assembly {
+func newAssembly(c *Observer) *assembly {
 	a := &assembly{
 		c: c, s: &fleet.Snapshot{At: c.Options.Clock.Now().UTC()}, wall: time.Now(),
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},

@@ -1,4 +1,4 @@
-package kube
+package snapshot
 
 import (
 	"cmp"
@@ -14,6 +14,16 @@ import (
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/watch"
 )
+
+// requestOf is what one pod of a part asks for.
+func (a *assembly) requestOf(f *watch.OfflineFacts, p *adapter.Part) fleet.Resources {
+	for i := range f.Parts {
+		if &f.Parts[i] == p {
+			return a.templateRequest(f.Namespace, f.Requests[i], &f.Devices[i])
+		}
+	}
+	return fleet.Resources{}
+}
 
 // addJobs joins each ElasticJob with its workloads. As with services, the oldest job of a workload acts.
 func (a *assembly) addJobs() {
@@ -78,7 +88,7 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 		if carrier, ok = a.c.ChildOf(w, p); !ok {
 			return catalog.ChildNotMade.Of(m.Role, w.What, p.Child)
 		}
-		p, ad = &carrier.Parts[0], batchAdapter
+		p, ad = &carrier.Parts[0], BatchAdapter
 		refusals = append(refusals, carrier.Refusals...)
 	}
 	a.rolesOf(watch.Owned{Namespace: carrier.Namespace, UID: carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
@@ -114,8 +124,8 @@ func takenBack(last convert.LastSize, w, carrier *watch.OfflineFacts, p *adapter
 	return "", time.Time{}
 }
 
-// batchAdapter is that of the Jobs that carry the size of others.
-var batchAdapter, _ = adapter.For(adapter.KindBatchJob.GroupVersion().String(), adapter.KindBatchJob.Kind)
+// BatchAdapter is that of the Jobs that carry the size of others.
+var BatchAdapter, _ = adapter.For(adapter.KindBatchJob.GroupVersion().String(), adapter.KindBatchJob.Kind)
 
 func (a *assembly) rolesOf(workload watch.Owned, job fleet.JobID, ad adapter.Adapter) *roleRef {
 	c, ok := a.jobs[workload]

@@ -1,0 +1,2 @@
+// Package snapshot joins what is watched into the facts of one moment.
+package snapshot
