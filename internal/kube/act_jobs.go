@@ -32,7 +32,7 @@ func (a *applier) holdListed() {
 		if a.session.Check(j) != nil {
 			continue
 		}
-		if waits := a.c.unlist(j, a.breaks(j.Job)); waits != nil {
+		if waits := a.c.Unlist(j, a.breaks(j.Job)); waits != nil {
 			a.session.Refuse(j, waits)
 		}
 	}

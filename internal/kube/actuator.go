@@ -14,6 +14,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/kube/watch"
@@ -76,7 +77,7 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 type actuator struct {
 	*watch.Watcher
 	*leadership.Term
-	*hostLists
+	*hostlists.Lists
 	fresh func() (*fleet.Snapshot, error)
 	// evict asks the Eviction API once.
 	evict func(context.Context, *policyv1.Eviction) error
@@ -87,8 +88,8 @@ type actuator struct {
 }
 
 // newActuator makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
-func newActuator(w *watch.Watcher, t *leadership.Term, l *hostLists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
-	return &actuator{Watcher: w, Term: t, hostLists: l, fresh: fresh, evict: evict}
+func newActuator(w *watch.Watcher, t *leadership.Term, l *hostlists.Lists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
+	return &actuator{Watcher: w, Term: t, Lists: l, fresh: fresh, evict: evict}
 }
 
 // newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.

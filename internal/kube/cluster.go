@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/fence"
+	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/snapshot"
@@ -35,7 +36,7 @@ type Cluster struct {
 	*elector
 	*leadership.Term
 	*recorder.Recorder
-	*hostLists
+	*hostlists.Lists
 	*groups
 }
 
@@ -94,9 +95,9 @@ const (
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
-	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), hostLists: newHostLists(w, r), groups: newGroups(w, r)}
-	c.actuator = newActuator(w, t, c.hostLists, c.Observer.Fresh, evict)
-	c.reports = newReports(w, c.Observer, r, c.hostLists, c.groups, c.actuator.newerMet)
+	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), groups: newGroups(w, r)}
+	c.actuator = newActuator(w, t, c.Lists, c.Observer.Fresh, evict)
+	c.reports = newReports(w, c.Observer, r, c.Lists, c.groups, c.actuator.newerMet)
 	c.elector = newElector(w, t, r, side, f, c.Observer.Observe)
 	c.Observer.Before = c.elector.checkRivals
 	return c

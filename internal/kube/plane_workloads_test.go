@@ -24,6 +24,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/adapter"
+	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/loop"
@@ -221,7 +222,7 @@ func TestPlaneHostList(t *testing.T) {
 	until(t, "the list", func() bool {
 		report()
 		m, err := client.Get(t.Context(), id+"-hosts", metav1.GetOptions{})
-		return err == nil && m.Data[keyScript] == "#!/bin/sh\n"
+		return err == nil && m.Data[hostlists.KeyScript] == "#!/bin/sh\n"
 	})
 	// A member comes: its status is the lab's to write, as a kubelet would.
 	worker := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id, Name: id + "-worker-0", Labels: map[string]string{"training.kubeflow.org/job-role": "worker"},
@@ -237,7 +238,7 @@ func TestPlaneHostList(t *testing.T) {
 	until(t, "the member to be listed", func() bool {
 		report()
 		m, err := client.Get(t.Context(), id+"-hosts", metav1.GetOptions{})
-		return err == nil && m.Data[keyHosts] == fmt.Sprintf("%s-worker-0.%s.%s.svc:2\n", id, id, id)
+		return err == nil && m.Data[hostlists.KeyHosts] == fmt.Sprintf("%s-worker-0.%s.%s.svc:2\n", id, id, id)
 	})
 	until(t, "the status", func() bool {
 		o, ok := p.Jobs.Get(id, id)

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
+	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/snapshot"
@@ -73,15 +74,15 @@ type reports struct {
 	*watch.Watcher
 	*snapshot.Observer
 	*recorder.Recorder
-	*hostLists
+	*hostlists.Lists
 	*groups
 	reporter reporter
 	// newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
 	newerMet func() map[protocol.Object]string
 }
 
-func newReports(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostLists, g *groups, newerMet func() map[protocol.Object]string) *reports {
-	return &reports{Watcher: w, Observer: o, Recorder: r, hostLists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
+func newReports(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *groups, newerMet func() map[protocol.Object]string) *reports {
+	return &reports{Watcher: w, Observer: o, Recorder: r, Lists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
@@ -91,7 +92,7 @@ func (c *reports) Report(ctx context.Context, r *loop.Report) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.Options.ReportWithin))
 	defer cancel()
 	c.reportEvents(r)
-	c.publishHosts(ctx, r)
+	c.PublishHosts(ctx, r)
 	c.publishGroups(ctx, r)
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
 	w.services(r)

@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
+	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
@@ -221,7 +222,7 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 		}
 		fmt.Fprintf(&written, "%d %d %d;", m.LastSize, convert.TimeOf(m.LastScaleTime).Unix(), count)
 	}
-	return jobGist{s.ObservedGeneration, s.Desired, convert.TimeOf(s.LastRecallTime), convert.GangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostGist(s.Hosts), s.PodGroup, written.String()}
+	return jobGist{s.ObservedGeneration, s.Desired, convert.TimeOf(s.LastRecallTime), convert.GangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostlists.Gist(s.Hosts), s.PodGroup, written.String()}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -259,7 +260,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Members, s.Desired, s.Active = nil, 0, 0
-		s.Hosts, s.PodGroup = w.c.hostStatus(o, w.now), w.c.groupName(o)
+		s.Hosts, s.PodGroup = w.c.HostStatus(o, w.now), w.c.groupName(o)
 		for k := range j.Members {
 			m := &j.Members[k]
 			want, changed := wants[string(j.ID)+"/"+m.Role]

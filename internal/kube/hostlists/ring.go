@@ -1,4 +1,4 @@
-package kube
+package hostlists
 
 import (
 	"cmp"
@@ -68,7 +68,7 @@ func (r *ring) turn(now time.Time) {
 		r.unlisted, r.going = r.going, nil
 		return
 	}
-	maps.DeleteFunc(r.unlisted, func(_ string, since time.Time) bool { return now.Sub(since) >= 2*hostsLag })
+	maps.DeleteFunc(r.unlisted, func(_ string, since time.Time) bool { return now.Sub(since) >= 2*HostsLag })
 }
 
 // list looks at the members and returns the hosts that a ring should be made of, in the order in which they came: those
@@ -147,8 +147,8 @@ func (r *ring) leftOut(now time.Time) []v1alpha1.LeftOutHost {
 
 // The keys of a host list.
 const (
-	keyHosts  = "hosts"
-	keyScript = "discover_hosts.sh"
+	KeyHosts  = "hosts"
+	KeyScript = "discover_hosts.sh"
 )
 
 // hostData is the content of the ConfigMap: a file of lines host:slots, and a script that prints them without a
@@ -160,5 +160,5 @@ func hostData(hosts []string, slots int32) map[string]string {
 		fmt.Fprintf(&lines, "%s:%d\n", h, slots)
 		fmt.Fprintf(&script, "echo %s:%d\n", h, slots)
 	}
-	return map[string]string{keyHosts: lines.String(), keyScript: script.String()}
+	return map[string]string{KeyHosts: lines.String(), KeyScript: script.String()}
 }

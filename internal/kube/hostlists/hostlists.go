@@ -1,4 +1,4 @@
-package kube
+package hostlists
 
 import (
 	"cmp"
@@ -28,22 +28,22 @@ import (
 // hostsSuffix makes the name of a job's ConfigMap.
 const hostsSuffix = "-hosts"
 
-// hostLists are the host lists of jobs.
-type hostLists struct {
+// Lists are the host lists of jobs.
+type Lists struct {
 	*watch.Watcher
 	*recorder.Recorder
 	// rings are the host lists of jobs, by the job's UID.
 	rings map[types.UID]*ring
 }
 
-func newHostLists(w *watch.Watcher, r *recorder.Recorder) *hostLists {
-	return &hostLists{Watcher: w, Recorder: r}
+func New(w *watch.Watcher, r *recorder.Recorder) *Lists {
+	return &Lists{Watcher: w, Recorder: r}
 }
 
-// publishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the
+// PublishHosts brings the host lists of all jobs that ask for one up to date. It goes with the report and not with the
 // plan: a list says what is, and is due under a freeze too. A failed write is reported in an event, and tried again in
 // the next cycle.
-func (c *hostLists) publishHosts(ctx context.Context, r *loop.Report) {
+func (c *Lists) PublishHosts(ctx context.Context, r *loop.Report) {
 	leaving := map[fleet.UID]bool{}
 	done := recorder.Outcomes(r.Receipt)
 	for i := range r.Plan.Notices {
@@ -106,14 +106,14 @@ func floorOf(o *watch.OwnJob, role string) int {
 	return 0
 }
 
-// hostsLag is how long members are off their list before their workload shrinks: a kubelet brings a ConfigMap into a
+// HostsLag is how long members are off their list before their workload shrinks: a kubelet brings a ConfigMap into a
 // mounted file within about a minute.
-const hostsLag = 90 * time.Second
+const HostsLag = 90 * time.Second
 
-// unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has
+// Unlist takes the members that a smaller size takes off their list first, and holds the size back until the ring has
 // had the time to shrink by it. Members with a notice are off it already. The ring of a gang that is given up is
 // broken: no member is left to shrink it, and it would have its members back before they are gone.
-func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
+func (c *Lists) Unlist(j *planner.JobScale, broken bool) error {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.Jobs.Get(n.Namespace, n.Name)
 	if !ok || len(j.Victims) == 0 || !watch.Listed(o, j.Role) {
@@ -137,7 +137,7 @@ func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 			since = now
 		}
 		r.going[name] = since
-		wait = wait || !broken && now.Sub(since) < hostsLag
+		wait = wait || !broken && now.Sub(since) < HostsLag
 	}
 	if wait {
 		return object.Stale("the members that leave are taken off the list of hosts first")
@@ -147,7 +147,7 @@ func (c *hostLists) unlist(j *planner.JobScale, broken bool) error {
 
 // ringMembers are the pods of one role, and of a launcher that works as they do. A member that has a notice in force,
 // was given one just now, or goes with a smaller size, is leaving.
-func (c *hostLists) ringMembers(s *fleet.Snapshot, o *watch.OwnJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
+func (c *Lists) ringMembers(s *fleet.Snapshot, o *watch.OwnJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
 	job := s.Job(id)
@@ -173,8 +173,8 @@ func noticed(s *fleet.Snapshot, p *fleet.Pod) bool {
 }
 
 // putHosts writes a list, unless it stands there already. A ConfigMap of that name that is not the job's is left alone.
-func (c *hostLists) putHosts(ctx context.Context, o *watch.OwnJob, r *ring, data map[string]string) error {
-	if now := c.Options.Clock.Now(); r.published != data[keyHosts] || now.Sub(r.at) >= c.Options.StatusEvery {
+func (c *Lists) putHosts(ctx context.Context, o *watch.OwnJob, r *ring, data map[string]string) error {
+	if now := c.Options.Clock.Now(); r.published != data[KeyHosts] || now.Sub(r.at) >= c.Options.StatusEvery {
 		r.at = now // checked now and then, as a user might have deleted it
 	} else {
 		return nil
@@ -201,11 +201,11 @@ func (c *hostLists) putHosts(ctx context.Context, o *watch.OwnJob, r *ring, data
 		r.at = time.Time{}
 		return fmt.Errorf("publish the hosts in ConfigMap %s: %w", name, err)
 	}
-	r.published = data[keyHosts]
+	r.published = data[KeyHosts]
 	return nil
 }
 
-func (c *hostLists) hostMap(o *watch.OwnJob, name string, data map[string]string) *corev1.ConfigMap {
+func (c *Lists) hostMap(o *watch.OwnJob, name string, data map[string]string) *corev1.ConfigMap {
 	yes := true
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
@@ -214,8 +214,8 @@ func (c *hostLists) hostMap(o *watch.OwnJob, name string, data map[string]string
 	}
 }
 
-// hostStatus is what a job's status says of its list; nil where it asked for none.
-func (c *hostLists) hostStatus(o *watch.OwnJob, now time.Time) *v1alpha1.HostListStatus {
+// HostStatus is what a job's status says of its list; nil where it asked for none.
+func (c *Lists) HostStatus(o *watch.OwnJob, now time.Time) *v1alpha1.HostListStatus {
 	r := c.rings[o.UID]
 	if r == nil {
 		return nil
@@ -223,8 +223,8 @@ func (c *hostLists) hostStatus(o *watch.OwnJob, now time.Time) *v1alpha1.HostLis
 	return &v1alpha1.HostListStatus{ConfigMap: o.Name + hostsSuffix, Listed: int32(r.listed), LeftOut: r.leftOut(now)}
 }
 
-// hostGist is what of a host list is worth a write of the status: who is left out, and how many are in.
-func hostGist(s *v1alpha1.HostListStatus) string {
+// Gist is what of a host list is worth a write of the status: who is left out, and how many are in.
+func Gist(s *v1alpha1.HostListStatus) string {
 	if s == nil {
 		return ""
 	}
