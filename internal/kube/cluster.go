@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/leadership"
+	"github.com/springtide/springtide/internal/kube/podgroups"
 	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
@@ -37,7 +38,7 @@ type Cluster struct {
 	*leadership.Term
 	*recorder.Recorder
 	*hostlists.Lists
-	*groups
+	*podgroups.Groups
 }
 
 var (
@@ -95,9 +96,9 @@ const (
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
-	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), groups: newGroups(w, r)}
+	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
 	c.actuator = newActuator(w, t, c.Lists, c.Observer.Fresh, evict)
-	c.reports = newReports(w, c.Observer, r, c.Lists, c.groups, c.actuator.newerMet)
+	c.reports = newReports(w, c.Observer, r, c.Lists, c.Groups, c.actuator.newerMet)
 	c.elector = newElector(w, t, r, side, f, c.Observer.Observe)
 	c.Observer.Before = c.elector.checkRivals
 	return c

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/podgroups"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/planner"
 )
@@ -24,7 +25,7 @@ var (
 	servesGroups = map[string][]metav1.APIResource{schedulingv1beta1.SchemeGroupVersion.String(): {{Name: gvrWorkloads.Resource}, {Name: gvrPodGroups.Resource}}}
 )
 
-// groups are the Workloads and PodGroups that stand there, by name, with their minimum.
+// Groups are the Workloads and PodGroups that stand there, by name, with their minimum.
 func (w *world) groups(t *testing.T) (workloads, groups map[string]int32) {
 	t.Helper()
 	workloads, groups = map[string]int32{}, map[string]int32{}
@@ -95,7 +96,7 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 				return o.API.Status.PodGroup == "bert-gang"
 			})
 			g := w.podGroup()
-			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != gangTemplate {
+			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != podgroups.GangTemplate {
 				t.Errorf("the PodGroup is not the job's: %+v, %+v", g.OwnerReferences, g.Spec.WorkloadRef)
 			}
 		})
@@ -164,7 +165,7 @@ func TestAForeignGroupStays(t *testing.T) {
 
 // TestGroupsHaveTurns: one cycle writes the groups of so many jobs and no more, and jobs whose group cannot be written take no turn from the others.
 func TestGroupsHaveTurns(t *testing.T) {
-	const jobs, fail = groupsAtOnce + 10, groupsAtOnce // the fake's watch holds a hundred changes of jobs
+	const jobs, fail = podgroups.GroupsAtOnce + 10, podgroups.GroupsAtOnce // the fake's watch holds a hundred changes of jobs
 	var objects []metav1.Object
 	for i := range jobs {
 		u := foreignWorkload(t, "mpijob")
@@ -199,7 +200,7 @@ func TestGroupsHaveTurns(t *testing.T) {
 				calls++
 			}
 		}
-		if got := written(); got != want || calls > 4*groupsAtOnce {
+		if got := written(); got != want || calls > 4*podgroups.GroupsAtOnce {
 			t.Errorf("cycle %d: %d groups are written, want %d; %d calls", cycle, got, want, calls)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/podgroups"
 	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
@@ -75,14 +76,14 @@ type reports struct {
 	*snapshot.Observer
 	*recorder.Recorder
 	*hostlists.Lists
-	*groups
+	*podgroups.Groups
 	reporter reporter
 	// newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
 	newerMet func() map[protocol.Object]string
 }
 
-func newReports(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *groups, newerMet func() map[protocol.Object]string) *reports {
-	return &reports{Watcher: w, Observer: o, Recorder: r, Lists: l, groups: g, reporter: newReporter(), newerMet: newerMet}
+func newReports(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *podgroups.Groups, newerMet func() map[protocol.Object]string) *reports {
+	return &reports{Watcher: w, Observer: o, Recorder: r, Lists: l, Groups: g, reporter: newReporter(), newerMet: newerMet}
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
@@ -93,7 +94,7 @@ func (c *reports) Report(ctx context.Context, r *loop.Report) error {
 	defer cancel()
 	c.reportEvents(r)
 	c.PublishHosts(ctx, r)
-	c.publishGroups(ctx, r)
+	c.PublishGroups(ctx, r)
 	w := &statusWriter{c: c, now: r.Snapshot.At, epoch: r.Snapshot.LeaderEpoch}
 	w.services(r)
 	w.poolStatus(r)

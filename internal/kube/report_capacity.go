@@ -260,7 +260,7 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		s.Members, s.Desired, s.Active = nil, 0, 0
-		s.Hosts, s.PodGroup = w.c.HostStatus(o, w.now), w.c.groupName(o)
+		s.Hosts, s.PodGroup = w.c.HostStatus(o, w.now), w.c.GroupName(o)
 		for k := range j.Members {
 			m := &j.Members[k]
 			want, changed := wants[string(j.ID)+"/"+m.Role]

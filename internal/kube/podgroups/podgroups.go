@@ -1,4 +1,4 @@
-package kube
+package podgroups
 
 import (
 	"context"
@@ -26,8 +26,8 @@ import (
 const (
 	// gangSuffix makes the name of a job's Workload, and of its PodGroup.
 	gangSuffix = "-gang"
-	// gangTemplate is the one template of such a Workload.
-	gangTemplate = "gang"
+	// GangTemplate is the one template of such a Workload.
+	GangTemplate = "gang"
 )
 
 // podGroups are the Workloads and PodGroups of jobs, by which any scheduler that knows them places the minimum of a job whole or not at all.
@@ -41,29 +41,29 @@ type podGroups struct {
 	next int
 }
 
-// groupsAtOnce bounds how many jobs' groups are written in one cycle, each in two to four calls: the leader that comes to a thousand jobs must not hold its first
+// GroupsAtOnce bounds how many jobs' groups are written in one cycle, each in two to four calls: the leader that comes to a thousand jobs must not hold its first
 // report until all are asked for.
-const groupsAtOnce = 50
+const GroupsAtOnce = 50
 
 type groupWritten struct {
 	least int32
 	at    time.Time
 }
 
-// groups are the Workloads and PodGroups of jobs.
-type groups struct {
+// Groups are the Workloads and PodGroups of jobs.
+type Groups struct {
 	*watch.Watcher
 	*recorder.Recorder
 	podGroups podGroups
 }
 
-func newGroups(w *watch.Watcher, r *recorder.Recorder) *groups {
-	return &groups{Watcher: w, Recorder: r}
+func New(w *watch.Watcher, r *recorder.Recorder) *Groups {
+	return &Groups{Watcher: w, Recorder: r}
 }
 
-// publishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the
+// PublishGroups brings the Workload and the PodGroup of each job up to date. It goes with the report: they say what the
 // job needs, which holds under a freeze too. A failed write is an event, and is tried again in the next cycle.
-func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
+func (c *Groups) PublishGroups(ctx context.Context, r *loop.Report) {
 	g := &c.podGroups
 	now := c.Options.Clock.Now()
 	if g.asked.IsZero() || now.Sub(g.asked) >= c.Options.StatusEvery {
@@ -95,7 +95,7 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.Options.StatusEvery {
 			continue
 		}
-		if put == groupsAtOnce {
+		if put == GroupsAtOnce {
 			continue
 		}
 		put, g.next = put+1, at+1
@@ -112,8 +112,8 @@ func (c *groups) publishGroups(ctx context.Context, r *loop.Report) {
 	g.written = kept
 }
 
-// groupName is the PodGroup that the pods of a job are to name; empty for none.
-func (c *groups) groupName(o *watch.OwnJob) string {
+// GroupName is the PodGroup that the pods of a job are to name; empty for none.
+func (c *Groups) GroupName(o *watch.OwnJob) string {
 	if _, there := c.podGroups.written[o.UID]; there {
 		return o.Name + gangSuffix
 	}
@@ -122,7 +122,7 @@ func (c *groups) groupName(o *watch.OwnJob) string {
 
 // gangAsks is how many pods a job needs at least, with the priority class of their templates, and whether all have the same: a PodGroup has one priority, and
 // kube-scheduler places no pod of another one.
-func (c *groups) gangAsks(o *watch.OwnJob) (least int32, class string, same bool) {
+func (c *Groups) gangAsks(o *watch.OwnJob) (least int32, class string, same bool) {
 	same = true
 	first := true
 	for i := range o.Facts.Members {
@@ -144,11 +144,11 @@ func (c *groups) gangAsks(o *watch.OwnJob) (least int32, class string, same bool
 
 // putGroup writes the Workload and the PodGroup of a job, or the minimum of those that stand there: of their fields upstream lets that one change. The priority
 // class stays what it was when they were made. Objects of these names that are not the job's are left alone.
-func (c *groups) putGroup(ctx context.Context, o *watch.OwnJob, least int32, class string) error {
+func (c *Groups) putGroup(ctx context.Context, o *watch.OwnJob, least int32, class string) error {
 	owner := metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(object.KindOf(object.GVRJobs)))
 	owner.BlockOwnerDeletion = nil
 	name := o.Name + gangSuffix
-	item := &workloadbuilder.WorkloadItem{Name: gangTemplate, DefaultConfig: &workloadbuilder.SchedulingConfig{
+	item := &workloadbuilder.WorkloadItem{Name: GangTemplate, DefaultConfig: &workloadbuilder.SchedulingConfig{
 		Policy: &workloadbuilder.SchedulingPolicy{Gang: &workloadbuilder.GangSchedulingPolicy{MinCount: &least}}, PriorityClassName: class}}
 	b := workloadbuilder.NewBuilder(item, workloadbuilder.BuildOptions{Name: name, Namespace: o.Namespace, Owner: owner,
 		AllowedPolicies: []workloadbuilder.SchedulingPolicyOption{workloadbuilder.GangPolicy}})
@@ -159,7 +159,7 @@ func (c *groups) putGroup(ctx context.Context, o *watch.OwnJob, least int32, cla
 	if err != nil {
 		return fmt.Errorf("make the Workload %s: %w", name, err)
 	}
-	group, err := b.NewPodGroup(name, gangTemplate)
+	group, err := b.NewPodGroup(name, GangTemplate)
 	if err != nil {
 		return fmt.Errorf("make the PodGroup %s: %w", name, err)
 	}
