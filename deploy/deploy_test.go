@@ -422,7 +422,7 @@ func TestDefinitions(t *testing.T) {
 
 // Fillers stand above offline work, and nothing of ours preempts but the controller, as the clusters' own components do.
 func TestPriorityClasses(t *testing.T) {
-	filler := constant(t, "../internal/kube/act_pods.go", "fillerPriorityClass")
+	filler := constant(t, "../internal/kube/act/pods.go", "FillerPriorityClass")
 	classes := map[string]*schedulingv1.PriorityClass{}
 	for _, c := range of[*schedulingv1.PriorityClass](build(t, "offline")) {
 		classes[c.Name] = c

@@ -26,8 +26,8 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/convert"
-	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -900,94 +900,11 @@ func TestFillerPod(t *testing.T) {
 	if want := (fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2, Pods: 1}); got.Pod.Requests != want {
 		t.Errorf("room = %v, want %v", got.Pod.Requests, want)
 	}
-	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 || p.Spec.PriorityClassName != fillerPriorityClass {
+	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 || p.Spec.PriorityClassName != act.FillerPriorityClass {
 		t.Errorf("a filler preempts nobody and goes at once: %+v", p.Spec)
 	}
 	if q := p.Spec.Containers[0].Resources.Limits[convert.GPUResource]; q.Value() != 2 {
 		t.Error("an extended resource needs a limit equal to its request")
-	}
-}
-
-func TestMarkPatch(t *testing.T) {
-	taint := func(key string) corev1.Taint { return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute} }
-	a := &applier{plan: &planner.Plan{LeaderEpoch: 7}, leads: leadership.Held{Epoch: 7, Lease: kubetest.Lease}}
-	for _, c := range []struct {
-		name string
-		node func(*corev1.Node)
-		want fleet.NodeMarks
-		body string
-	}{
-		{"lend: other taints stay", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{taint("maintenance")} }, fleet.NodeMarks{HolderTaint: true, KeepNode: true},
-			`{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true","karpenter.sh/do-not-disrupt":"true","springtide.dev/keep-node":"cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt","springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"}]}}`},
-		{"home: only what we added goes", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
-			n.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true", watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: watch.AnnotationDoNotDisrupt}
-		}, fleet.NodeMarks{},
-			`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,"springtide.dev/keep-node":null,"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
-		{"open to offline: taints are left alone", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")}
-			n.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true", watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: ""}
-		}, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true},
-			`{"metadata":{"annotations":{"springtide.dev/keep-node":"","springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
-		{"at home in an offline pool", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, HomeLabel: true},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":"true"},"resourceVersion":"100"}}`},
-		{"at home there, and lent to online", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint()} }, fleet.NodeMarks{HomeLabel: true},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":"offline","springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[]}}`},
-		{"noticed by an older version until when", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
-			n.Annotations = map[string]string{v1alpha1.AnnotationExpectedUntil: "2026-06-01T15:00:00Z", v1alpha1.AnnotationDue: "2026-06-01T15:02:00Z"}
-		}, fleet.NodeMarks{HolderTaint: true},
-			`{"metadata":{"annotations":{"springtide.dev/due":null,"springtide.dev/expected-until":null,"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"}}`},
-		{"cut off", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("x")} }, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceExecute},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"x","effect":"NoExecute"},{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoExecute"}]}}`},
-		{"cut off less, next to online", func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{facts.HolderTaint(), taint("springtide.dev/fenced")}
-		}, fleet.NodeMarks{HolderTaint: true, Fence: fleet.FenceSchedule},
-			`{"metadata":{"annotations":{"springtide.dev/leader-epoch":"7/lease-uid/Node-n1-uid"},"labels":{"springtide.dev/home":null,"springtide.dev/offline":null},"resourceVersion":"100"},"spec":{"taints":[{"key":"springtide.dev/holder","value":"offline","effect":"NoSchedule"},{"key":"springtide.dev/fenced","effect":"NoSchedule"}]}}`},
-	} {
-		n := kubetest.Node("n1", nil)
-		c.node(n)
-		if diff := cmp.Diff(c.body, string(a.markPatch(watch.NewNodeFacts(n), c.want))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
-	}
-}
-
-func TestLoanStatusKeepsABoundedHistory(t *testing.T) {
-	var s v1alpha1.LoanStatus
-	l := fleet.Loan{ID: "l"}.Begin(kubetest.Now, reason.Said("ebb"))
-	for i := range 3 * v1alpha1.MaxLoanHistory {
-		l.Epoch = int64(i + 1)
-		s = loanStatus(s, &l, 7)
-		s = loanStatus(s, &l, 7) // the same again is no step
-	}
-	if len(s.History) != v1alpha1.MaxLoanHistory || s.History[len(s.History)-1].Epoch != int64(3*v1alpha1.MaxLoanHistory) {
-		t.Errorf("%d entries, the last %+v", len(s.History), s.History[len(s.History)-1])
-	}
-	l.Deadline, l.Due = kubetest.Now.Add(1500*time.Millisecond), kubetest.Now.Add(1500*time.Millisecond)
-	s = loanStatus(s, &l, 7)
-	if !s.Deadline.Time.Equal(kubetest.Now.Add(2*time.Second)) || !s.Due.Time.Equal(kubetest.Now.Add(time.Second)) {
-		t.Errorf("deadline %v, due %v: a deadline is rounded up, a due time never moves later", s.Deadline, s.Due)
-	}
-}
-
-func TestHowOf(t *testing.T) {
-	gr := schema.GroupResource{Resource: "loans"}
-	for _, c := range []struct {
-		err  error
-		want protocol.Answered
-	}{
-		{apierrors.NewConflict(gr, "l", errors.New("x")), protocol.Conflict},
-		{fmt.Errorf("write: %w", apierrors.NewNotFound(gr, "l")), protocol.Conflict},
-		{apierrors.NewAlreadyExists(gr, "l"), protocol.Conflict},
-		{fmt.Errorf("door: %w", object.Stale("moved on")), protocol.Conflict},
-		{apierrors.NewTooManyRequests("budget", 1), protocol.Refused},
-		{apierrors.NewForbidden(gr, "l", errors.New("no right")), protocol.Refused},
-		{errors.New("connection refused"), protocol.Refused},
-	} {
-		if got := howOf(c.err); got != c.want {
-			t.Errorf("%v: %s, want %s", c.err, got, c.want)
-		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/leadership"
@@ -32,7 +33,7 @@ type Kind = watch.Kind
 type Cluster struct {
 	*watch.Watcher
 	*snapshot.Observer
-	*actuator
+	*act.Actuator
 	*reports
 	*elector
 	*leadership.Term
@@ -97,8 +98,8 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
 	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
-	c.actuator = newActuator(w, t, c.Lists, c.Observer.Fresh, evict)
-	c.reports = newReports(w, c.Observer, r, c.Lists, c.Groups, c.actuator.newerMet)
+	c.Actuator = act.New(w, t, c.Lists, c.Observer.Fresh, evict)
+	c.reports = newReports(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
 	c.elector = newElector(w, t, r, side, f, c.Observer.Observe)
 	c.Observer.Before = c.elector.checkRivals
 	return c

@@ -21,6 +21,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/adapter"
 	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/loop"
@@ -361,12 +362,12 @@ func (w *brought) conflicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, body, metav1.PatchOptions{}); !failedTest(err) {
+		if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, body, metav1.PatchOptions{}); !act.FailedTest(err) {
 			t.Errorf("a patch from %s: %v", what, err)
 		}
 	}
 	wrong := fmt.Appendf(nil, `[{"op":"replace","path":"/%s","value":{}}]`, strings.Join(w.size, "/"))
-	if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, wrong, metav1.PatchOptions{}); err == nil || failedTest(err) {
+	if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, wrong, metav1.PatchOptions{}); err == nil || act.FailedTest(err) {
 		t.Errorf("what validation refuses is no lost race: %v", err)
 	}
 	if got := sizeIn(t, w.get(t), w.size); got != 5 {

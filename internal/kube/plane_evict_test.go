@@ -186,10 +186,10 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rich := p.Cluster.evict
-	p.Cluster.evict = func(ctx context.Context, e *policyv1.Eviction) error {
+	rich := p.Cluster.Evict
+	p.Cluster.Evict = func(ctx context.Context, e *policyv1.Eviction) error {
 		if e.Name == "by-rights-"+id {
-			return other.evict(ctx, e)
+			return other.Evict(ctx, e)
 		}
 		return rich(ctx, e)
 	}
@@ -228,6 +228,6 @@ func (p *plane) count(t *testing.T) *counted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Cluster.evict = other.evict
+	p.Cluster.Evict = other.Evict
 	return c
 }

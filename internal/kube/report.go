@@ -78,7 +78,7 @@ type reports struct {
 	*hostlists.Lists
 	*podgroups.Groups
 	reporter reporter
-	// newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
+	// act.NewerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
 	newerMet func() map[protocol.Object]string
 }
 

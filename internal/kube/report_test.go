@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/eviction"
+	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -580,7 +581,7 @@ func TestReportExpectedUntil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after := loanStatus(s, &noticed, 7); after.ExpectedUntil != nil {
+	if after := act.LoanStatus(s, &noticed, 7); after.ExpectedUntil != nil {
 		t.Errorf("after the notice it is still said to be free until %v", after.ExpectedUntil)
 	}
 }

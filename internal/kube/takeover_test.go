@@ -18,6 +18,7 @@ import (
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -213,17 +214,17 @@ func TestStampsThatBlock(t *testing.T) {
 // Machines and jobs whose writes met the epoch of a newer leader are named in the report of the cycle.
 func TestNewerLeadersAreNamed(t *testing.T) {
 	w, m := opened(t, func(n *corev1.Node) { stamped(n, 8) })
-	before := testutil.ToFloat64(newerWrites.WithLabelValues("Node"))
+	before := testutil.ToFloat64(act.NewerWrites.WithLabelValues("Node"))
 	w.do(t, planner.Plan{Marks: []planner.Mark{m}})
-	if got := testutil.ToFloat64(newerWrites.WithLabelValues("Node")) - before; got != 1 {
+	if got := testutil.ToFloat64(act.NewerWrites.WithLabelValues("Node")) - before; got != 1 {
 		t.Errorf("%v writes counted", got)
 	}
-	newer := w.actuator.newerMet()
+	newer := w.Actuator.NewerMet()
 	if text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: "n1"}]; !strings.Contains(text, "leader epoch 8 wrote it, this is epoch 7") {
 		t.Errorf("remembered %v", newer)
 	}
 	w.do(t, planner.Plan{})
-	if newer := w.actuator.newerMet(); len(newer) > 0 {
+	if newer := w.Actuator.NewerMet(); len(newer) > 0 {
 		t.Errorf("remembered after a plan that met none: %v", newer)
 	}
 }

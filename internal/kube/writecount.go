@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
+	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/recorder"
 )
@@ -18,7 +19,7 @@ var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtid
 
 // RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
 func RegisterWrites(r prometheus.Registerer) error {
-	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved), r.Register(newerWrites), r.Register(rivals))
+	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved), r.Register(act.NewerWrites), r.Register(rivals))
 }
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.

@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // refusedEviction remembers why a pod was not evicted, or was not killed, and says what that means for the plan.
-func (c *actuator) refusedEviction(ctx context.Context, n fleet.Name, uid types.UID, err error) error {
+func (c *Actuator) refusedEviction(ctx context.Context, n fleet.Name, uid types.UID, err error) error {
 	a := eviction.Classify(n.Namespace, err)
 	if a.Cause == fleet.RefusedByBudgets { // the answer does not name them
 		if p, readErr := c.Core.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}); readErr == nil {

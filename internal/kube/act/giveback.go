@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func (a *applier) returnFloor(ctx context.Context, w *protocol.Write) (written, 
 
 // GiveBack returns an adopted HPA to its owner: minReplicas as they were before the first floor, and no mark of ours. An HPA that was never
 // adopted is left alone.
-func (c *actuator) GiveBack(ctx context.Context, hpa fleet.Name) error {
+func (c *Actuator) GiveBack(ctx context.Context, hpa fleet.Name) error {
 	h, err := c.Core.AutoscalingV2().HorizontalPodAutoscalers(hpa.Namespace).Get(ctx, hpa.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("give back HorizontalPodAutoscaler %s: %w", hpa, err)
@@ -46,7 +46,7 @@ func (c *actuator) GiveBack(ctx context.Context, hpa fleet.Name) error {
 // giveBack writes minReplicas and takes our annotations off in one patch. The write itself leaves us among the owners of the field, at
 // which the owner's next server-side apply would stop, so a second patch takes us off those. Stopped between the two, nothing is lost but
 // that.
-func (c *actuator) giveBack(ctx context.Context, h *watch.ScalerFacts) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+func (c *Actuator) giveBack(ctx context.Context, h *watch.ScalerFacts) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	client := c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace)
 	write := func(metadata, body map[string]any) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 		body["metadata"] = metadata

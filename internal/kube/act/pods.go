@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -90,7 +90,7 @@ func namesUID(err error) bool {
 // a pod that ends already.
 func (a *applier) endPod(ctx context.Context, w *protocol.Write, grace *int64) (written, error) {
 	n, uid := fleet.ParseName(w.Object.Name), types.UID(w.If.UID)
-	err := a.c.evict(ctx, &policyv1.Eviction{
+	err := a.c.Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: n.Namespace, Name: n.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, GracePeriodSeconds: grace},
 	})
@@ -132,7 +132,7 @@ func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written,
 // The filler's image does nothing, and its class stands above all offline work without preempting any (deploy/base).
 const (
 	fillerImage         = "registry.k8s.io/pause:3.10"
-	fillerPriorityClass = "springtide-filler"
+	FillerPriorityClass = "springtide-filler"
 )
 
 // fillerPod is a pod that holds room on one node. The scheduler still places it (an affinity to the node's name, not spec.nodeName), so
@@ -149,7 +149,7 @@ func (a *applier) fillerPod(f *planner.Filler, home fleet.PoolID) *corev1.Pod {
 			Annotations: map[string]string{v1alpha1.AnnotationLeaderEpoch: fmt.Sprint(a.plan.LeaderEpoch), annotationPurpose: string(f.Purpose),
 				annotationLoan: string(f.Loan)}},
 		Spec: corev1.PodSpec{
-			PriorityClassName:             fillerPriorityClass,
+			PriorityClassName:             FillerPriorityClass,
 			PreemptionPolicy:              &never,
 			TerminationGracePeriodSeconds: &grace,
 			AutomountServiceAccountToken:  &no,

@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func (a *applier) setLoan(ctx context.Context, w *protocol.Write, l *fleet.Loan)
 		return written{}, object.Stale("the loan changed since it was checked")
 	}
 	next := *read
-	next.Status = loanStatus(read.Status, l, a.plan.LeaderEpoch)
+	next.Status = LoanStatus(read.Status, l, a.plan.LeaderEpoch)
 	got, err := object.PutStatus(ctx, a.c.Dyn, object.GVRLoans, &next)
 	if err != nil {
 		return written{}, err
@@ -174,8 +174,8 @@ func shareRest(r fleet.Rest) *v1alpha1.ShareRest {
 	return &v1alpha1.ShareRest{TurnedBack: int32(r.Turns), Until: *convert.StampUp(r.Until)}
 }
 
-// loanStatus is the status that says what the loan is, with the history one entry longer when phase or epoch changed.
-func loanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alpha1.LoanStatus {
+// LoanStatus is the status that says what the loan is, with the history one entry longer when phase or epoch changed.
+func LoanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alpha1.LoanStatus {
 	s := was
 	s.Phase, s.Epoch, s.LeaderEpoch = string(l.Phase), l.Epoch, leaderEpoch
 	s.Since, s.Due, s.Deadline = convert.Stamp(l.Since), convert.Stamp(l.Due), convert.StampUp(l.Deadline)

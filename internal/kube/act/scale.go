@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type scaler struct {
 	read   func(ctx context.Context) (*watch.WorkloadFacts, error)
 }
 
-func (c *actuator) scalerOf(s *planner.Scale) (scaler, error) {
+func (c *Actuator) scalerOf(s *planner.Scale) (scaler, error) {
 	switch s.Kind {
 	case watch.KindDeployment:
 		deployments := c.Core.AppsV1().Deployments(s.Target.Namespace)

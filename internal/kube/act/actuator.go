@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -30,7 +30,7 @@ import (
 // ends within Options.ActionWithin, and the plan within Options.ApplyWithin: what was not carried out by then fails, and is planned again.
 //
 // Apply ends when its writes can be read back through the watches, so that the next snapshot does not plan them again.
-func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
+func (c *Actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
 	r := loop.Receipt{Revision: p.Revision}
 	fresh, err := c.fresh()
 	if err != nil {
@@ -73,27 +73,27 @@ func (c *actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 	return r, nil
 }
 
-// actuator carries plans out.
-type actuator struct {
+// Actuator carries plans out.
+type Actuator struct {
 	*watch.Watcher
 	*leadership.Term
 	*hostlists.Lists
 	fresh func() (*fleet.Snapshot, error)
-	// evict asks the Eviction API once.
-	evict func(context.Context, *policyv1.Eviction) error
+	// Evict asks the Eviction API once.
+	Evict func(context.Context, *policyv1.Eviction) error
 
 	mu sync.Mutex // guards what follows
 	// newer are the objects where the last plan met the epoch of a newer leader, with what was refused.
 	newer map[protocol.Object]string
 }
 
-// newActuator makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
-func newActuator(w *watch.Watcher, t *leadership.Term, l *hostlists.Lists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *actuator {
-	return &actuator{Watcher: w, Term: t, Lists: l, fresh: fresh, evict: evict}
+// New makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
+func New(w *watch.Watcher, t *leadership.Term, l *hostlists.Lists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *Actuator {
+	return &Actuator{Watcher: w, Term: t, Lists: l, fresh: fresh, Evict: evict}
 }
 
-// newerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
-func (c *actuator) newerMet() map[protocol.Object]string {
+// NewerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
+func (c *Actuator) NewerMet() map[protocol.Object]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.newer
@@ -101,7 +101,7 @@ func (c *actuator) newerMet() map[protocol.Object]string {
 
 // applier executes the session of one plan.
 type applier struct {
-	c    *actuator
+	c    *Actuator
 	plan *planner.Plan
 	// leads is what the process leads by. A plan of another leadership is held whole.
 	leads leadership.Held
@@ -118,7 +118,7 @@ type applier struct {
 	newer map[protocol.Object]string
 }
 
-func newApplier(c *actuator, p *planner.Plan, fresh *fleet.Snapshot) *applier {
+func newApplier(c *Actuator, p *planner.Plan, fresh *fleet.Snapshot) *applier {
 	return &applier{c: c, plan: p, leads: c.Leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
 		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*watch.NodeFacts{}, newer: map[protocol.Object]string{}}
 }
@@ -204,13 +204,13 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 	return answer
 }
 
-// newerWrites counts writes that were not sent since their object carries the stamp of a newer leader.
-var newerWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_newer_leader_writes_total",
+// NewerWrites counts writes that were not sent since their object carries the stamp of a newer leader.
+var NewerWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_newer_leader_writes_total",
 	Help: "Writes that were not sent since their object carries the epoch of a newer leader, by what it is to the plan. A leader that is well has none: another controller writes the object, or its annotation was written by hand."},
 	[]string{"object"})
 
 // rememberNewer keeps what the last plan met, and nothing older: an object that still carries the epoch of a newer leader is met in each plan.
-func (c *actuator) rememberNewer(newer map[protocol.Object]string) {
+func (c *Actuator) rememberNewer(newer map[protocol.Object]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.newer = newer
@@ -222,7 +222,7 @@ func (a *applier) noteNewer(w *protocol.Write, err error) {
 	if !errors.As(err, &newer) {
 		return
 	}
-	newerWrites.WithLabelValues(string(w.Object.Kind)).Inc()
+	NewerWrites.WithLabelValues(string(w.Object.Kind)).Inc()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.newer[w.Object] = err.Error()

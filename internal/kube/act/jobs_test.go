@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"errors"
@@ -30,7 +30,7 @@ func TestFailedTestOfAPatch(t *testing.T) {
 		"a conflict":                     {apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "bert", errors.New("modified")), false},
 		"no answer of the API server":    {errors.New("connection refused"), false},
 	} {
-		if got := failedTest(c.err); got != c.want {
+		if got := FailedTest(c.err); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package kube
+package act
 
 import (
 	"context"
@@ -52,7 +52,7 @@ type carrier struct {
 }
 
 // carrierOf finds the carrier of a member's size.
-func (c *actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
+func (c *Actuator) carrierOf(j *planner.JobScale) (*carrier, error) {
 	n := fleet.ParseName(string(j.Job))
 	o, ok := c.Jobs.Get(n.Namespace, n.Name)
 	if !ok {
@@ -108,7 +108,7 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 		return written{}, fmt.Errorf("resize %s: %w", t.facts.What, err)
 	}
 	version, err := a.c.patchCarrier(ctx, t, body)
-	if failedTest(err) {
+	if FailedTest(err) {
 		return written{}, object.Stale("set %s of %s to %d: the object has been modified since it was read", pathOf(p), t.facts.What, j.To)
 	}
 	if err != nil {
@@ -117,9 +117,9 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 	return written{t.facts.UID, version, t.mirror.Sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version), fleet.Ledger{}}, nil
 }
 
-// failedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it does an object that validation refuses, and
+// FailedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it does an object that validation refuses, and
 // there alone says what of it was wrong. A webhook may answer so, too: it refuses again whatever is read again.
-func failedTest(err error) bool {
+func FailedTest(err error) bool {
 	var answer apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
 		return false
@@ -169,7 +169,7 @@ func pathOf(p *adapter.Part) string {
 
 // readCarrier reads a carrier again. Jobs travel by the typed client, as they are watched; the dynamic client does the
 // others.
-func (c *actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
+func (c *Actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.Unstructured, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
 		return c.Dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Get(ctx, t.facts.Name, metav1.GetOptions{})
 	}
@@ -185,7 +185,7 @@ func (c *actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.U
 }
 
 // patchCarrier writes a carrier and returns its new version.
-func (c *actuator) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
+func (c *Actuator) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
 		u, err := c.Dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
 		if err != nil {
