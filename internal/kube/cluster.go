@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/podgroups"
 	"github.com/springtide/springtide/internal/kube/recorder"
+	"github.com/springtide/springtide/internal/kube/report"
 	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
@@ -34,7 +35,7 @@ type Cluster struct {
 	*watch.Watcher
 	*snapshot.Observer
 	*act.Actuator
-	*reports
+	*report.Reporter
 	*elector
 	*leadership.Term
 	*recorder.Recorder
@@ -99,7 +100,7 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
 	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
 	c.Actuator = act.New(w, t, c.Lists, c.Observer.Fresh, evict)
-	c.reports = newReports(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
+	c.Reporter = report.New(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
 	c.elector = newElector(w, t, r, side, f, c.Observer.Observe)
 	c.Observer.Before = c.elector.checkRivals
 	return c

@@ -52,9 +52,9 @@ func TestTimesThatLieAhead(t *testing.T) {
 		}
 		events := record.NewFakeRecorder(100)
 		w.Events = declared{events, t}
-		w.reportDated()
+		w.ReportDated()
 		first := len(events.Events)
-		w.reportDated()
+		w.ReportDated()
 		want := 0
 		if !c.past {
 			want += 3

@@ -20,11 +20,11 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
-	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/report"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
@@ -353,7 +353,7 @@ func TestReportPortrait(t *testing.T) {
 		t.Errorf("last error %q, want %q", got, want.LastError)
 	}
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", 0: "0s"} {
-		if got := brief(d); got != want {
+		if got := report.Brief(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}
@@ -362,13 +362,13 @@ func TestReportPortrait(t *testing.T) {
 // Records of an object that is gone are forgotten.
 func TestReportForgetsWhatIsGone(t *testing.T) {
 	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb))
-	r.reporter.written["loans /gone"] = lastWrite{seen: r.clock.Time.Add(-2*r.Options.StatusEvery - time.Second)}
+	r.Memory.Written["loans /gone"] = report.LastWrite{Seen: r.clock.Time.Add(-2*r.Options.StatusEvery - time.Second)}
 	r.cycle(t, nil)
-	if _, there := r.reporter.written["loans /gone"]; there {
+	if _, there := r.Memory.Written["loans /gone"]; there {
 		t.Error("a loan that is gone is remembered for ever")
 	}
-	if _, there := r.reporter.written["capacitypools /web"]; !there {
-		t.Errorf("the pool was forgotten: %v", r.reporter.written)
+	if _, there := r.Memory.Written["capacitypools /web"]; !there {
+		t.Errorf("the pool was forgotten: %v", r.Memory.Written)
 	}
 }
 
@@ -424,139 +424,6 @@ func TestReportLoanConditions(t *testing.T) {
 	at("came late", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=True/CameLate")
 	status.CleanTime = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(4 * time.Minute)))
 	at("came in time", 7*time.Minute, status, "Clean=True/Returned", "Noticed=True/NoticeOver", "Forced=False/NotForced", "Late=False/InTime")
-}
-
-// The patience with a budget that refuses counts from the end of a freeze, as the planner counts it.
-func TestPatienceCountsFromTheThaw(t *testing.T) {
-	l := &fleet.Loan{Phase: fleet.Draining, Node: "n1", From: "web", Deadline: kubetest.Now}
-	s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "web", Ladder: fleet.Ladder{Patience: 10 * time.Minute}}},
-		Pods: []fleet.Pod{{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline, Refused: fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/keep"}}}}
-	for name, x := range map[string]struct {
-		at, thawed time.Time
-		reason     string
-	}{
-		"within":                    {kubetest.Now.Add(9 * time.Minute), time.Time{}, "it is waited for until 2026-06-01T12:10:00Z"},
-		"over":                      {kubetest.Now.Add(11 * time.Minute), time.Time{}, "the wait for it is over"},
-		"frozen for five of eleven": {kubetest.Now.Add(11 * time.Minute), kubetest.Now.Add(5 * time.Minute), "it is waited for until 2026-06-01T12:15:00Z"},
-	} {
-		s.At = x.at
-		c := newConditions(nil, x.at, 1)
-		forcedLoan(c, l, &loop.Report{Snapshot: s, Thawed: x.thawed}, x.at)
-		if got := c.list[0]; got.Reason != "BudgetRefused" || !strings.Contains(got.Message, x.reason) {
-			t.Errorf("%s: %s: %s, want %s", name, got.Reason, got.Message, x.reason)
-		}
-	}
-}
-
-// Forced reports what the API server shows of the pods, and nothing because a time passed: the time of the kill ends no pod by itself.
-func TestForcedReportsWhatWasObserved(t *testing.T) {
-	here := fleet.Pod{Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline}
-	refused := func(cause fleet.RefusalCause, by string, never bool) fleet.Pod {
-		p := here
-		p.Refused = fleet.Refusal{Cause: cause, By: by, Never: never}
-		return p
-	}
-	ending, killed, online := here, here, here
-	ending.Deleting, killed.Deleting, killed.Killed, online.Class = true, true, true, fleet.PodOnline
-	unkilled := refused(fleet.RefusedByWebhook, "guard.example.com", true)
-	unkilled.Deleting = true
-	for _, x := range []struct {
-		name   string
-		phase  fleet.Phase
-		pods   []fleet.Pod
-		status metav1.ConditionStatus
-		reason string
-		has    []string
-	}{
-		{"a budget refused all, and the kill time is over", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByBudget, "train/keep", false)}, "False", "BudgetRefused", []string{"disruption budget train/keep", "train/w0"}},
-		{"two budgets", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByBudgets, "train/a and train/b", true)}, "False", "TwoBudgets", []string{"train/a and train/b", "one budget alone"}},
-		{"a webhook", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByWebhook, "guard.example.com", true)}, "False", "WebhookRefused", []string{"guard.example.com"}},
-		{"a policy", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByPolicy, "keep", true)}, "False", "PolicyRefused", []string{"ValidatingAdmissionPolicy keep"}},
-		{"a missing right", fleet.Draining, []fleet.Pod{refused(fleet.RefusedByRights, "system:serviceaccount:s:c", true)}, "False", "RightMissing", []string{"system:serviceaccount:s:c", "grant create on pods/eviction"}},
-		{"two of three were accepted", fleet.Draining, []fleet.Pod{ending, ending, refused(fleet.RefusedByBudget, "train/keep", false)}, "False", "BudgetRefused", nil},
-		{"all were accepted, and no kill is done", fleet.Draining, []fleet.Pod{ending}, "False", "KillDue", []string{"1 evicted pods"}},
-		{"killed", fleet.Draining, []fleet.Pod{killed, killed}, "True", "Killing", []string{"2 pods that had not ended"}},
-		{"the kill was refused", fleet.Draining, []fleet.Pod{unkilled}, "False", "KillRefused", []string{"guard.example.com refused to kill 1 pods"}},
-		{"online pods are no business of the ladder", fleet.Draining, []fleet.Pod{online}, "False", "NotForced", nil},
-		{"cut off, and no pod was killed", fleet.Fenced, []fleet.Pod{refused(fleet.RefusedByBudget, "train/keep", false)}, "True", "Fenced", []string{"disruption budget train/keep refused to evict 1 pods"}},
-		{"cut off with killed pods", fleet.Fenced, []fleet.Pod{killed}, "True", "Fenced", []string{"1 pods were killed and are still there"}},
-	} {
-		s := &fleet.Snapshot{At: kubetest.Now.Add(11 * time.Minute), Pools: []fleet.Pool{{ID: "web"}}, Pods: x.pods, Nodes: []fleet.Node{{ID: "n1", Marks: fleet.NodeMarks{Fence: fleet.FenceExecute}}}}
-		l := &fleet.Loan{Phase: x.phase, Node: "n1", From: "web", Deadline: kubetest.Now, KillAt: kubetest.Now.Add(5 * time.Minute)}
-		c := newConditions(nil, s.At, 1)
-		forcedLoan(c, l, &loop.Report{Snapshot: s}, s.At)
-		got := c.list[0]
-		if got.Status != x.status || got.Reason != x.reason {
-			t.Errorf("%s: %s/%s: %s", x.name, got.Status, got.Reason, got.Message)
-		}
-		for _, part := range x.has {
-			if !strings.Contains(got.Message, part) {
-				t.Errorf("%s: %q lacks %q", x.name, got.Message, part)
-			}
-		}
-		if len(x.pods) == 0 || !x.pods[0].Killed {
-			if strings.Contains(got.Message, "were killed") {
-				t.Errorf("%s: %q, and no pod was killed", x.name, got.Message)
-			}
-		}
-	}
-}
-
-// A refusal that stands is reported for as long as it stands, also on a machine that online borrows from offline, whose events the API server no longer takes after
-// some dozens; and no longer.
-func TestStandingRefusalStaysReported(t *testing.T) {
-	for _, x := range []struct {
-		name    string
-		phase   fleet.Phase
-		from    fleet.PoolID
-		begin   time.Duration // after the deadline
-		acked   bool
-		verdict eviction.Verdict
-		cause   fleet.RefusalCause
-		by      string
-		reason  string
-	}{
-		{"borrowed, two budgets", fleet.Emptying, "batch", 0, false, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "TwoBudgets"},
-		{"borrowed, a budget", fleet.Emptying, "batch", 0, false, eviction.Later, fleet.RefusedByBudget, "train/a", "BudgetRefused"},
-		{"borrowed, a webhook", fleet.Emptying, "batch", time.Second, false, eviction.Never, fleet.RefusedByWebhook, "guard.example.com", "WebhookRefused"},
-		{"borrowed, a policy", fleet.Emptying, "batch", 0, false, eviction.Never, fleet.RefusedByPolicy, "keep", "PolicyRefused"},
-		{"borrowed, a missing right", fleet.Emptying, "batch", 0, false, eviction.Never, fleet.RefusedByRights, "system:serviceaccount:s:c", "RightMissing"},
-		{"borrowed, and the pod acknowledged before the deadline", fleet.Emptying, "batch", -45 * time.Minute, true, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "TwoBudgets"},
-		{"borrowed, and the refusal is of an earlier loan", fleet.Emptying, "batch", -45 * time.Minute, false, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "NotForced"},
-		{"recalled, two budgets", fleet.Draining, "web", 0, false, eviction.Never, fleet.RefusedByBudgets, "train/a and train/b", "TwoBudgets"},
-	} {
-		s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "batch", Class: fleet.Offline}, {ID: "web", Class: fleet.Online}}, Nodes: []fleet.Node{{ID: "n1"}},
-			Pods: []fleet.Pod{{ID: "w0", Node: "n1", Name: fleet.Name{Namespace: "train", Name: "w0"}, Class: fleet.PodOffline}}}
-		l := &fleet.Loan{ID: "l", Phase: x.phase, Node: "n1", From: x.from, Epoch: 3, Deadline: kubetest.Now}
-		if x.acked {
-			s.Pods[0].NoticeLoan, s.Pods[0].NoticeEpoch, s.Pods[0].AckEpoch = "l", 3, 3
-		}
-		memory := eviction.NewMemory()
-		forced := func(now time.Time) metav1.Condition {
-			s.At, s.Pods[0].Refused = now, memory.Refused("w0", now)
-			c := newConditions(nil, now, 1)
-			forcedLoan(c, l, &loop.Report{Snapshot: s}, now)
-			return c.list[0]
-		}
-		for i := range 4 * 40 { // cycles of a quarter of a minute
-			now := kubetest.Now.Add(x.begin + time.Duration(i)*15*time.Second)
-			if held := memory.Refused("w0", now); !held.Holds(now) {
-				memory.Note("w0", "train", eviction.Answer{Verdict: x.verdict, Cause: x.cause, By: x.by}, now)
-			}
-			c := forced(now)
-			if c.Status != metav1.ConditionFalse || c.Reason != x.reason {
-				t.Fatalf("%s: %s after the first refusal Forced is %s/%s: %s", x.name, now.Sub(kubetest.Now)-x.begin, c.Status, c.Reason, c.Message)
-			}
-			if c.Reason != "NotForced" && (!strings.Contains(c.Message, "train/w0") || !strings.Contains(c.Message, x.by)) {
-				t.Fatalf("%s: %q lacks the pod or %s", x.name, c.Message, x.by)
-			}
-		}
-		now := kubetest.Now.Add(x.begin + 40*time.Minute)
-		memory.Note("w0", "train", eviction.Answer{Verdict: eviction.Accepted}, now)
-		if c := forced(now); c.Reason != "NotForced" {
-			t.Errorf("%s: after the eviction Forced is %s: %s", x.name, c.Reason, c.Message)
-		}
-	}
 }
 
 // A borrower's estimate of its time is written when the plan changes it, and goes with the notice.
@@ -827,18 +694,6 @@ func TestReportTenant(t *testing.T) {
 	}
 }
 
-// Each stretch is reported, and where one is worst after its beginning.
-func TestStretchText(t *testing.T) {
-	day := time.Date(2026, 3, 2, 19, 0, 0, 0, time.UTC)
-	got := shortText([]quota.Short{{From: day, Until: day.Add(time.Hour), Worst: day, By: fleet.Resources{CPU: 5000}, Why: "a"},
-		{From: day.Add(24 * time.Hour), Worst: day.Add(26 * time.Hour), By: fleet.Resources{CPU: 200_000}, Why: "b"}})
-	want := "short of up to cpu=5 from 2026-03-02T19:00:00Z until 2026-03-02T20:00:00Z: a; " +
-		"short of up to cpu=200 from 2026-03-03T19:00:00Z, at worst from 2026-03-03T21:00:00Z: b"
-	if got != want {
-		t.Errorf("%s\nwant %s", got, want)
-	}
-}
-
 // A tenant's notices are read back from its status, so that neither a restart nor a new leader moves a deadline or lets
 // a burst begin again.
 func TestTenantMemory(t *testing.T) {
@@ -875,20 +730,5 @@ func TestTenantMemory(t *testing.T) {
 		{Class: fleet.ParcelClass{Kind: fleet.KindSocket}, Guarantee: 1}}
 	if diff := cmp.Diff(classes, x.Parcels); diff != "" {
 		t.Errorf("parcels (-want +got):\n%s", diff)
-	}
-}
-
-// The level of the low-priority capacity stands on the offline pool that its watermarks are set on.
-func TestReportWatermark(t *testing.T) {
-	for share, want := range map[float64]string{0.2: "AboveLowWatermark=True/High", 0.1: "AboveLowWatermark=True/BelowHigh", 0.01: "AboveLowWatermark=False/Low"} {
-		var c conditions
-		c.at = kubetest.Now
-		p := &fleet.Pool{ID: "offline"}
-		l := quota.Level{Pool: "offline", Share: fleet.KnownAt(share, kubetest.Now), Low: 0.05, High: 0.15}
-		watermark(&c, &l, p)
-		watermark(&c, &l, &fleet.Pool{ID: "online"})
-		if got := kubetest.Said(c.list); len(got) != 1 || got[0] != want {
-			t.Errorf("%v: %v, want %s", share, got, want)
-		}
 	}
 }

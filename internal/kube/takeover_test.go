@@ -244,14 +244,14 @@ func TestDoubtsAreNamed(t *testing.T) {
 		return out
 	}
 	counted := testutil.ToFloat64(recorder.Unbelieved.WithLabelValues("CapacityPool", "leaderEpoch"))
-	w.reportDoubts(7)
+	w.ReportDoubts(7)
 	if n := testutil.ToFloat64(recorder.Unbelieved.WithLabelValues("CapacityPool", "leaderEpoch")) - counted; n < 1 {
 		t.Errorf("the pool's number was counted %g times", n)
 	}
 	if got := said(); len(got) != 6 || slices.ContainsFunc(got, func(e string) bool { return !strings.Contains(e, "NotBelieved") }) {
 		t.Errorf("%d events: %q", len(got), got)
 	}
-	w.reportDoubts(7)
+	w.ReportDoubts(7)
 	if got := said(); len(got) > 0 {
 		t.Errorf("named again: %q", got)
 	}

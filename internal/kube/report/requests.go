@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func withheldResizes(p *planner.Plan) map[fleet.ServiceID]string {
 	return withheldBy(p, planner.SubjectRequests)
 }
 
-func (c *reports) reportResizes(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Reporter) reportResizes(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Resizes {
 		z := &r.Plan.Resizes[i]
 		ref := c.serviceReference(z.Service)

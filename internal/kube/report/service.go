@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"errors"
@@ -117,7 +117,7 @@ const settlesFor = 5 * time.Minute
 // became of it, and a scale so small that no reader would see it among the numbers, for as long as other slight changes. The first scale of all is shown at once.
 // The wait counts from the first one that the status lacks, so that a long climb shows too.
 func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *v1alpha1.ElasticServiceStatus) bool {
-	u, unseen := w.c.reporter.scaled[id]
+	u, unseen := w.c.Memory.scaled[id]
 	if !unseen || was.LastScale.IsZero() {
 		return false
 	}
@@ -135,7 +135,7 @@ func (w *statusWriter) settling(id fleet.ServiceID, was, is *serviceGist, next *
 
 // scaledAt notes when a service was scaled and returns the last time that is known, in the API or here alone.
 func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, shown *metav1.Time) *metav1.Time {
-	u := w.c.reporter.scaled[id]
+	u := w.c.Memory.scaled[id]
 	if !u.last.After(convert.TimeOf(shown)) {
 		u = unshown{}
 	}
@@ -146,10 +146,10 @@ func (w *statusWriter) scaledAt(id fleet.ServiceID, now bool, shown *metav1.Time
 		}
 	}
 	if u == (unshown{}) {
-		delete(w.c.reporter.scaled, id)
+		delete(w.c.Memory.scaled, id)
 		return shown
 	}
-	w.c.reporter.scaled[id] = u
+	w.c.Memory.scaled[id] = u
 	return convert.Stamp(u.last)
 }
 

@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"errors"
@@ -67,7 +67,7 @@ func wholeSeconds(d time.Duration) int32 { return int32(math.Ceil(d.Seconds())) 
 func periods(p *portrait.Portrait) []string {
 	var out []string
 	for _, x := range p.Shape.Periods {
-		out = append(out, brief(x.Length))
+		out = append(out, Brief(x.Length))
 	}
 	return out
 }
@@ -119,8 +119,8 @@ func (v *serviceView) young() string {
 	return text
 }
 
-// brief renders a duration without the zeros that Go's form ends in: 24h0m0s is "24h".
-func brief(d time.Duration) string {
+// Brief renders a duration without the zeros that Go's form ends in: 24h0m0s is "24h".
+func Brief(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, zero) {

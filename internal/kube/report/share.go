@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"context"
@@ -111,10 +111,10 @@ type unmanaged struct {
 // then serves all machines of the cycle. The report carries the version of the share that was read first.
 func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 	c := w.c
-	if c.reporter.free.epoch != w.epoch {
-		c.reporter.free = freeSince{w.epoch, map[agent.Handover]time.Time{}}
+	if c.Memory.free.epoch != w.epoch {
+		c.Memory.free = freeSince{w.epoch, map[agent.Handover]time.Time{}}
 	}
-	free := c.reporter.free.at
+	free := c.Memory.free.at
 	waiting, fresh, err := c.waiting()
 	if err != nil || len(waiting) == 0 {
 		clear(free)
@@ -172,7 +172,7 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 }
 
 // waiting lists the machines that never had an agent and of which a parcel waits to be clean, by name, with the facts that they are judged by.
-func (c *reports) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
+func (c *Reporter) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	var moving []*watch.OwnShare
 	for _, o := range c.Shares.All() {
 		if o.Unreadable == nil && o.Facts.Agent != o.Facts.Node && slices.ContainsFunc(o.Facts.Share.Parcels, func(p fleet.ShareParcel) bool {
@@ -259,7 +259,7 @@ func schedulersOf(s *fleet.Snapshot) map[fleet.PoolID]string {
 
 // acksLive reads the Leases of the bundled scheduler from the API server itself before a machine is called clean without a margin: an instance that lives
 // looks dead, or gone, while the watch of Leases stalls. It comes before the list of pods, which shows what a dead instance bound at last.
-func (c *reports) acksLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
+func (c *Reporter) acksLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
 	if !slices.ContainsFunc(machines, func(u *unmanaged) bool { return u.m.Acks == agent.AcksGiven }) {
 		return nil
 	}
@@ -287,7 +287,7 @@ func (c *reports) acksLive(ctx context.Context, machines []*unmanaged, fresh *fl
 }
 
 // readLive reads the marks and the kubelet's state from the API server itself: the watches may be behind.
-func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
+func (c *Reporter) readLive(ctx context.Context, u *unmanaged) error {
 	n, err := c.Core.CoreV1().Nodes().Get(ctx, u.share.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		u.m.Ready = false
@@ -303,7 +303,7 @@ func (c *reports) readLive(ctx context.Context, u *unmanaged) error {
 
 // listLive reads the pods of all machines at one moment, from the API server itself, and gives each machine those that are there. Pods that
 // the watches have not shown yet are of no known side.
-func (c *reports) listLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
+func (c *Reporter) listLive(ctx context.Context, machines []*unmanaged, fresh *fleet.Snapshot) error {
 	byName := map[string]*unmanaged{}
 	for _, u := range machines {
 		byName[u.share.Name] = u

@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"fmt"
@@ -48,11 +48,11 @@ func byDay[T any](list []T, from func(*T) time.Time) (out [][]T) {
 
 // reportTenants says what a tenant must know, once when it begins: a shortage and a promise that cannot be kept on the day that they are
 // seen, however far ahead and whatever comes before them; what is to be given back by when, to its jobs too; and its bursts.
-func (c *reports) reportTenants(r *loop.Report) {
+func (c *Reporter) reportTenants(r *loop.Report) {
 	d := &r.Plan.Division
 	tenancy := quota.TenancyOf(r.Snapshot.Tenants)
 	today := dayOf(r.Snapshot.At)
-	maps.DeleteFunc(c.reporter.foretold, func(x foretold, _ fleet.Resources) bool { return x.day < today })
+	maps.DeleteFunc(c.Memory.foretold, func(x foretold, _ fleet.Resources) bool { return x.day < today })
 	for i := range r.Snapshot.Tenants {
 		t := &r.Snapshot.Tenants[i]
 		o, ok := c.Tenants.Get("", string(t.ID))
@@ -65,7 +65,7 @@ func (c *reports) reportTenants(r *loop.Report) {
 			for i := range list {
 				by = by.Max(list[i].By)
 			}
-			if c.reporter.reportsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
+			if c.Memory.reportsDay(foretold{"Short", t.ID, dayOf(list[0].From)}, by) {
 				c.Record(ref, catalog.EventShort, shortText(list))
 			}
 		}
@@ -74,7 +74,7 @@ func (c *reports) reportTenants(r *loop.Report) {
 			for i := range list {
 				by = by.Max(list[i].Promised.Sub(list[i].Kept))
 			}
-			if c.reporter.reportsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
+			if c.Memory.reportsDay(foretold{"Oversold", t.ID, dayOf(list[0].From)}, by) {
 				c.Record(ref, catalog.EventOversold, oversoldText(list))
 			}
 		}
@@ -84,7 +84,7 @@ func (c *reports) reportTenants(r *loop.Report) {
 	}
 }
 
-func (c *reports) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
+func (c *Reporter) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
 	since := ""
 	if !x.OverSince.IsZero() {
 		since = fmt.Sprint(x.OverSince.Unix())

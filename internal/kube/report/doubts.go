@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/springtide/springtide/internal/kube/recorder"
 )
 
-// reportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
-func (c *reports) reportDoubts(leader int64) {
+// ReportDoubts names what our own objects say and no leader can have written, once when it begins or changes.
+func (c *Reporter) ReportDoubts(leader int64) {
 	for _, o := range c.Services.All() {
 		c.doubtLeader(recorder.Reference("ElasticService", &o.Header), o.API.Status.LeaderEpoch, leader)
 	}
@@ -41,8 +41,8 @@ func (c *reports) reportDoubts(leader int64) {
 	}
 }
 
-// reportDated names the times that the snapshot did not believe, once when they begin or change.
-func (c *reports) reportDated() {
+// ReportDated names the times that the snapshot did not believe, once when they begin or change.
+func (c *Reporter) ReportDated() {
 	list := c.NotBelievedTimes()
 	now := map[string]bool{}
 	for _, d := range list {
@@ -65,7 +65,7 @@ func (c *reports) reportDated() {
 }
 
 // doubtLeader names the epoch of a leader that none can have reached.
-func (c *reports) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
+func (c *Reporter) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) {
 	key := "doubt " + ref.Kind + " " + ref.Namespace + "/" + ref.Name
 	if leadership.Believable(epoch, leader) {
 		c.News(key, "")
@@ -77,7 +77,7 @@ func (c *reports) doubtLeader(ref *corev1.ObjectReference, epoch, leader int64) 
 }
 
 // doubtLoan names the epoch of a loan that none can have reached.
-func (c *reports) doubtLoan(ref *corev1.ObjectReference, field string, epoch int64) {
+func (c *Reporter) doubtLoan(ref *corev1.ObjectReference, field string, epoch int64) {
 	key := "doubt " + ref.Kind + " " + ref.Name + " " + field
 	if facts.Epoch(epoch) == epoch {
 		c.News(key, "")

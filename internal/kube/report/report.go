@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"context"
@@ -30,9 +30,9 @@ import (
 
 // reporter remembers what was reported, so that nothing is reported twice.
 type reporter struct {
-	// written is when the status of an object was written last, in the Clock's time; said is the standing trouble
+	// Written is when the status of an object was written last, in the Clock's time; said is the standing trouble
 	// reported last, foretold the largest lack reported for a day.
-	written  map[string]lastWrite
+	Written  map[string]LastWrite
 	said     map[string]string
 	foretold map[foretold]fleet.Resources
 	free     freeSince
@@ -43,11 +43,11 @@ type reporter struct {
 // unshown is when the first and the last of some scales were carried out.
 type unshown struct{ first, last time.Time }
 
-// lastWrite is when a status was written last, when it was last compared with what it would be, and when its object was seen last.
-type lastWrite struct{ at, compared, seen time.Time }
+// LastWrite is when a status was written last, when it was last compared with what it would be, and when its object was seen last.
+type LastWrite struct{ at, compared, Seen time.Time }
 
 func newReporter() reporter {
-	return reporter{written: map[string]lastWrite{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{},
+	return reporter{Written: map[string]LastWrite{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{},
 		scaled: map[fleet.ServiceID]unshown{}}
 }
 
@@ -66,30 +66,30 @@ func (r *reporter) news(key, text string) bool {
 
 // forget drops the objects that were not seen for two turns, and scales that should long have been shown: they are gone.
 func (r *reporter) forget(now time.Time, turn time.Duration) {
-	maps.DeleteFunc(r.written, func(_ string, w lastWrite) bool { return now.Sub(w.seen) > 2*turn })
+	maps.DeleteFunc(r.Written, func(_ string, w LastWrite) bool { return now.Sub(w.Seen) > 2*turn })
 	maps.DeleteFunc(r.scaled, func(_ fleet.ServiceID, u unshown) bool { return now.Sub(u.last) > 2*slightEvery*turn })
 }
 
-// reports tell operators what a cycle did.
-type reports struct {
+// Reporter tell operators what a cycle did.
+type Reporter struct {
 	*watch.Watcher
 	*snapshot.Observer
 	*recorder.Recorder
 	*hostlists.Lists
 	*podgroups.Groups
-	reporter reporter
+	Memory reporter
 	// act.NewerMet are the objects where the last plan met the epoch of a newer leader, with what was refused.
 	newerMet func() map[protocol.Object]string
 }
 
-func newReports(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *podgroups.Groups, newerMet func() map[protocol.Object]string) *reports {
-	return &reports{Watcher: w, Observer: o, Recorder: r, Lists: l, Groups: g, reporter: newReporter(), newerMet: newerMet}
+func New(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *podgroups.Groups, newerMet func() map[protocol.Object]string) *Reporter {
+	return &Reporter{Watcher: w, Observer: o, Recorder: r, Lists: l, Groups: g, Memory: newReporter(), newerMet: newerMet}
 }
 
 // Report tells operators of a cycle in status, conditions and events. A status is written when something in it changed that an operator
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
 // where a reader would see a plain difference, every two hours where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
-func (c *reports) Report(ctx context.Context, r *loop.Report) error {
+func (c *Reporter) Report(ctx context.Context, r *loop.Report) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.Options.ReportWithin))
 	defer cancel()
 	c.reportEvents(r)
@@ -103,13 +103,13 @@ func (c *reports) Report(ctx context.Context, r *loop.Report) error {
 	w.jobStatus(r)
 	w.festivalStatus(r)
 	w.onlineGrowth(r)
-	c.reporter.forget(w.now, c.Options.StatusEvery)
+	c.Memory.forget(w.now, c.Options.StatusEvery)
 	return errors.Join(w.shareStatus(ctx, r), w.flush(ctx))
 }
 
 // statusWriter collects the statuses to write and writes them side by side.
 type statusWriter struct {
-	c     *reports
+	c     *Reporter
 	now   time.Time
 	epoch int64
 	todo  []func(ctx context.Context) error
@@ -123,11 +123,11 @@ const slightEvery, exactEvery = 12, 24
 // due decides whether a status is to be written: gistWas and gist are what of the status before and after is worth a write of its own, was and next
 // the whole.
 func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
-	last, known := w.c.reporter.written[key]
+	last, known := w.c.Memory.Written[key]
 	if !known {
 		last.at, last.compared = w.now, w.now // A process that just started looks at what stands there instead of writing everything again.
 	}
-	last.seen = w.now
+	last.Seen = w.now
 	turns := w.now.Sub(last.at) / w.c.Options.StatusEvery
 	news := !reflect.DeepEqual(gistWas, gist) || turns >= exactEvery
 	if !news && w.now.Sub(last.compared) >= w.c.Options.StatusEvery {
@@ -138,7 +138,7 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 	if news {
 		last.at, last.compared = w.now, w.now
 	}
-	w.c.reporter.written[key] = last
+	w.c.Memory.Written[key] = last
 	return news
 }
 
@@ -151,7 +151,7 @@ func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, 
 			// Changed or gone meanwhile: the next cycle sees it, and must not wait for its turn.
 			w.SightsMu.Lock()
 			defer w.SightsMu.Unlock()
-			delete(w.c.reporter.written, statusKey(gvr, next))
+			delete(w.c.Memory.Written, statusKey(gvr, next))
 			return nil
 		case err != nil:
 			return err

@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"fmt"
@@ -55,7 +55,7 @@ func (v *serviceView) bottleneck(c *conditions) {
 }
 
 // reportBottlenecks says once when a service begins to hold its link group back.
-func (c *reports) reportBottlenecks(r *loop.Report) {
+func (c *Reporter) reportBottlenecks(r *loop.Report) {
 	for i := range r.Plan.Links {
 		l := &r.Plan.Links[i]
 		if c.News("bottleneck "+l.Group, string(l.Bottleneck)) {

@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ func gangCondition(c *conditions, g *planner.GangView) {
 }
 
 // reportGangs says once when a gang is given up: it holds nothing from then on, and its owner may have to fix it.
-func (c *reports) reportGangs(r *loop.Report) {
+func (c *Reporter) reportGangs(r *loop.Report) {
 	for i := range r.Plan.Gangs {
 		g := &r.Plan.Gangs[i]
 		n := fleet.ParseName(string(g.Job))

@@ -1,4 +1,4 @@
-package kube
+package report
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ import (
 )
 
 // reportEvents writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
-func (c *reports) reportEvents(r *loop.Report) {
+func (c *Reporter) reportEvents(r *loop.Report) {
 	done := recorder.Outcomes(r.Receipt)
 	c.reportStayed(r, done)
 	c.reportScales(r, done)
@@ -52,7 +52,7 @@ func (c *reports) reportEvents(r *loop.Report) {
 }
 
 // reportTaken reports on a pod that it was taken from its machine, and why, or that it could not be.
-func (c *reports) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, taken, failed *catalog.Event) {
+func (c *Reporter) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Result, taken, failed *catalog.Event) {
 	switch o.Outcome {
 	case loop.Done:
 		c.Record(podReference(pod), taken, why.Text())
@@ -65,7 +65,7 @@ func podReference(p planner.PodRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name, UID: uidFrom(p.ID)}
 }
 
-func (c *reports) reportScales(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Reporter) reportScales(r *loop.Report, done map[planner.Key]loop.Result) {
 	for _, list := range [][]planner.Scale{r.Plan.Lowers, r.Plan.Raises} {
 		for i := range list {
 			s := &list[i]
@@ -84,7 +84,7 @@ func (c *reports) reportScales(r *loop.Report, done map[planner.Key]loop.Result)
 }
 
 // reportStayed reports on a service that a scale-in took other pods than those that were marked to go.
-func (c *reports) reportStayed(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Reporter) reportStayed(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Unmarks {
 		u := &r.Plan.Unmarks[i]
 		if ref := c.serviceReference(u.Service); ref != nil && u.Passed && done[planner.KeyOf(u)].Outcome == loop.Done {
@@ -93,7 +93,7 @@ func (c *reports) reportStayed(r *loop.Report, done map[planner.Key]loop.Result)
 	}
 }
 
-func (c *reports) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Reporter) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.GiveBacks {
 		g := &r.Plan.GiveBacks[i]
 		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
@@ -106,7 +106,7 @@ func (c *reports) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Resu
 	}
 }
 
-func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
+func (c *Reporter) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	n := fleet.ParseName(string(id))
 	s, ok := c.Services.Get(n.Namespace, n.Name)
 	if !ok {
@@ -115,7 +115,7 @@ func (c *reports) serviceReference(id fleet.ServiceID) *corev1.ObjectReference {
 	return recorder.Reference("ElasticService", &s.Header)
 }
 
-func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
+func (c *Reporter) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.Moves {
 		m := &r.Plan.Moves[i]
 		l, ok := c.Loans.Get("", string(m.Before.ID))
@@ -140,7 +140,7 @@ func (c *reports) reportMoves(r *loop.Report, done map[planner.Key]loop.Result) 
 }
 
 // reportTroubles says what stands in the way of each service and pool, once when it begins or changes.
-func (c *reports) reportTroubles(r *loop.Report) {
+func (c *Reporter) reportTroubles(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		s := &r.Snapshot.Services[i]
 		ref := c.serviceReference(s.ID)
@@ -161,8 +161,8 @@ func (c *reports) reportTroubles(r *loop.Report) {
 		}
 	}
 	c.reportRefused(r)
-	c.reportDoubts(r.Snapshot.LeaderEpoch)
-	c.reportDated()
+	c.ReportDoubts(r.Snapshot.LeaderEpoch)
+	c.ReportDated()
 	c.reportNewer()
 	c.reportStrays(r)
 	c.reportSkill(r)
@@ -204,7 +204,7 @@ func (c *reports) reportTroubles(r *loop.Report) {
 }
 
 // reportStrays reports on a machine that it is used without a loan, once when that begins or its cause changes.
-func (c *reports) reportStrays(r *loop.Report) {
+func (c *Reporter) reportStrays(r *loop.Report) {
 	for i := range r.Plan.Strays {
 		x := &r.Plan.Strays[i]
 		if !c.News("stray "+string(x.ID), string(x.Why.Code)+" "+x.Held.Text()) {
@@ -224,7 +224,7 @@ func (c *reports) reportStrays(r *loop.Report) {
 }
 
 // reportRefused says what is wrong with a pool or a quota, once when it begins or changes.
-func (c *reports) reportRefused(r *loop.Report) {
+func (c *Reporter) reportRefused(r *loop.Report) {
 	for i := range r.Snapshot.Pools {
 		p := &r.Snapshot.Pools[i]
 		if o, ok := c.Pools.Get("", string(p.ID)); ok {
@@ -249,7 +249,7 @@ func (c *reports) reportRefused(r *loop.Report) {
 }
 
 // reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
-func (c *reports) reportNewer() {
+func (c *Reporter) reportNewer() {
 	newer := c.newerMet()
 	for _, o := range c.Nodes.All() {
 		text := newer[protocol.Object{Kind: protocol.ObjectNode, Name: o.Name}]
@@ -277,7 +277,7 @@ func newerMember(newer map[protocol.Object]string, job *object.Header) string {
 }
 
 // reportRefusal says what is wrong with one object, once when it begins or changes.
-func (c *reports) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
+func (c *Reporter) reportRefusal(key string, refused fleet.Problem, ref *corev1.ObjectReference) {
 	if c.News(key, refused.String()) {
 		c.Record(ref, catalog.Refused(refused), refused.Message)
 	}
@@ -285,7 +285,7 @@ func (c *reports) reportRefusal(key string, refused fleet.Problem, ref *corev1.O
 
 // reportSkill says at both turns whether the forecasts of a service are believed. The last report stands in its
 // condition, so that a new leader does not say it again.
-func (c *reports) reportSkill(r *loop.Report) {
+func (c *Reporter) reportSkill(r *loop.Report) {
 	for i := range r.Snapshot.Services {
 		id := r.Snapshot.Services[i].ID
 		n := fleet.ParseName(string(id))
