@@ -13,6 +13,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/act"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/leadership"
@@ -36,7 +37,7 @@ type Cluster struct {
 	*snapshot.Observer
 	*act.Actuator
 	*report.Reporter
-	*elector
+	*election.Elector
 	*leadership.Term
 	*recorder.Recorder
 	*hostlists.Lists
@@ -101,14 +102,14 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.
 	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
 	c.Actuator = act.New(w, t, c.Lists, c.Observer.Fresh, evict)
 	c.Reporter = report.New(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
-	c.elector = newElector(w, t, r, side, f, c.Observer.Observe)
-	c.Observer.Before = c.elector.checkRivals
+	c.Elector = election.New(w, t, r, side, f, c.Observer.Observe)
+	c.Observer.Before = c.Elector.CheckRivals
 	return c
 }
 
 // Start watches the cluster until ctx ends, and returns when everything was read once. It fails with the names of what is missing: CRDs
 // that are not installed, or kinds that could not be read in time.
 func (c *Cluster) Start(ctx context.Context) error {
-	c.StartEvents(ctx, c.side.CoreV1())
+	c.StartEvents(ctx, c.Side.CoreV1())
 	return c.Run(ctx)
 }

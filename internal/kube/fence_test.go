@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/springtide/springtide/deploy/crd"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
 )
 
@@ -24,7 +25,7 @@ func TestEpochRulesSpeakTheFencesWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fenced := slices.ContainsFunc(fencedResources(), func(r schema.GroupVersionResource) bool { return strings.Contains(f, r.Resource) })
+		fenced := slices.ContainsFunc(election.FencedResources(), func(r schema.GroupVersionResource) bool { return strings.Contains(f, r.Resource) })
 		if strings.Contains(string(text), fence.StaleEpoch) != fenced {
 			t.Errorf("%s: a rule says %q: %v, want %v", f, fence.StaleEpoch, !fenced, fenced)
 		}

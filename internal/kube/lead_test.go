@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/watch"
@@ -83,12 +84,12 @@ func TestNextEpoch(t *testing.T) {
 		{"a negative note", []metav1.Object{noted(3, "-9")}, 4},
 	} {
 		w := newWorld(t, c.objects...)
-		got, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
+		got, err := w.NextEpoch(t.Context(), (&election.Moving{Nodes: map[string]bool{}}).See)
 		if err != nil || got.Epoch != c.want {
 			t.Errorf("%s: epoch %d, %v; want %d", c.name, got.Epoch, err, c.want)
 		}
 		// Whatever becomes of the objects, the next leader counts on.
-		again, err := w.nextEpoch(t.Context(), (&moving{nodes: map[string]bool{}}).see)
+		again, err := w.NextEpoch(t.Context(), (&election.Moving{Nodes: map[string]bool{}}).See)
 		if err != nil || again.Epoch <= c.want {
 			t.Errorf("%s: epoch %d follows %d, %v", c.name, again.Epoch, got.Epoch, err)
 		}
@@ -160,13 +161,13 @@ func TestLeadStandsByUntilStopped(t *testing.T) {
 }
 
 // quickLease is a lease that is given up soon when it is not renewed.
-var quickLease = leaseTimes{duration: 3 * time.Second, renew: 200 * time.Millisecond, retry: 20 * time.Millisecond, stop: 100 * time.Millisecond,
-	margin: time.Second}
+var quickLease = election.LeaseTimes{Duration: 3 * time.Second, Renew: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Stop: 100 * time.Millisecond,
+	Margin: time.Second}
 
 // TestLeadLost lets renewals fail: the work's context ends with the lease, the error says so, and work that does not stop ends the process.
 func TestLeadLost(t *testing.T) {
 	w := newWorld(t)
-	w.lease = quickLease
+	w.Lease = quickLease
 	working := make(chan context.Context, 1)
 	release := make(chan struct{})
 	exits := 0
@@ -191,7 +192,7 @@ func TestLeadLost(t *testing.T) {
 		<-release // a blocked hook: it does not return by itself
 		return nil
 	})
-	if !errors.Is(err, ErrLeaseLost) || exits != 1 {
+	if !errors.Is(err, election.ErrLeaseLost) || exits != 1 {
 		t.Errorf("err = %v after %d exits", err, exits)
 	}
 }
@@ -210,16 +211,16 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 			return func() { taken.Store(true) }
 		},
 		"by the watch": func(w *world) func() {
-			return func() { watchedBy(w.fence, another) }
+			return func() { watchedBy(w.Fence, another) }
 		},
 	} {
 		w := newWorld(t)
 		seen := prepare(w)
-		w.lease = quickLease
-		w.lease.renew = 2 * time.Minute
-		w.lease.duration = 3 * time.Minute
+		w.Lease = quickLease
+		w.Lease.Renew = 2 * time.Minute
+		w.Lease.Duration = 3 * time.Minute
 		err := w.Lead(t.Context(), func(work context.Context, _ int64) error {
-			if _, err := w.fence.Left(); err != nil {
+			if _, err := w.Fence.Left(); err != nil {
 				t.Errorf("%s: a write of the leader is refused: %v", name, err)
 			}
 			seen()
@@ -227,10 +228,10 @@ func TestLeadStandsDownAtAnotherHolder(t *testing.T) {
 			return nil
 		})
 		var fenced *fence.RefusedError
-		if !errors.Is(err, ErrLeaseLost) || !errors.As(err, &fenced) || !strings.Contains(fenced.Reason, "another") {
+		if !errors.Is(err, election.ErrLeaseLost) || !errors.As(err, &fenced) || !strings.Contains(fenced.Reason, "another") {
 			t.Errorf("%s: err = %v", name, err)
 		}
-		if _, err := w.fence.Left(); !errors.As(err, &fenced) {
+		if _, err := w.Fence.Left(); !errors.As(err, &fenced) {
 			t.Errorf("%s: a write passes after the lead was lost: %v", name, err)
 		}
 	}
@@ -271,7 +272,7 @@ func TestALeaseIsBounded(t *testing.T) {
 		l := leaderLease("gone", 3)
 		change(l)
 		w := newWorld(t, l)
-		lock := &fence.Lock{F: w.fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta, Client: w.core.CoordinationV1(),
+		lock := &fence.Lock{F: w.Fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta, Client: w.core.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: "test"}}}
 		r, _, err := lock.Get(t.Context())
 		if err != nil || r.LeaseDurationSeconds > fence.MostLeaseSeconds || r.LeaderTransitions < 0 || int64(int32(r.LeaderTransitions+1)) != int64(r.LeaderTransitions+1) || r.LeaderTransitions > fence.MostTransitions {
@@ -290,5 +291,5 @@ func (w *world) nextEpochUnheld(t *testing.T) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return countOf(l) + 1, nil
+	return election.CountOf(l) + 1, nil
 }

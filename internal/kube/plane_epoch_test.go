@@ -25,6 +25,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
@@ -139,8 +140,8 @@ func TestPlaneBeyondBelief(t *testing.T) {
 		}
 		for _, o := range objects[1:] {
 			u, err := p.dyn.Resource(o.gvr).Namespace(o.namespace).Get(t.Context(), o.name, metav1.GetOptions{})
-			if err != nil || epochOn(u) != epoch {
-				t.Errorf("%s %s carries epoch %d and the leader is of %d, %v", o.gvr.Resource, o.name, epochOn(u), epoch, err)
+			if err != nil || election.EpochOn(u) != epoch {
+				t.Errorf("%s %s carries epoch %d and the leader is of %d, %v", o.gvr.Resource, o.name, election.EpochOn(u), epoch, err)
 			}
 		}
 		stop()

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/object"
 )
@@ -85,7 +86,7 @@ func TestPlaneWokenLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return epochOn(u)
+		return election.EpochOn(u)
 	}
 
 	old := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestOldLeaderProcess$", "-test.timeout=4m")

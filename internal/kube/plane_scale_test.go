@@ -26,6 +26,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/kubetest"
@@ -424,7 +425,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	e2 := <-epochs
-	if took := time.Since(begin); took > first.lease.duration {
+	if took := time.Since(begin); took > first.Lease.Duration {
 		t.Errorf("the hand-over took %s: the lease was not released", took)
 	}
 	if e2 <= e1 {
@@ -438,8 +439,8 @@ func TestPlaneTwoLeaders(t *testing.T) {
 		t.Errorf("a write of the leader before: %v", err)
 	}
 	// The same without the fence, as a leader that believes in its lease: the API server refuses it, and that ends the belief.
-	first.fence.Stand(time.Minute)
-	first.fence.Renew(first.fence.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.Options.Identity})
+	first.Fence.Stand(time.Minute)
+	first.Fence.Renew(first.Fence.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.Options.Identity})
 	if err := write(first, e1); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "leaderEpoch must not fall") {
 		t.Errorf("a write of the leader before: %v", err)
 	}
@@ -497,8 +498,8 @@ func TestPlaneReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || epochOn(u) != p.Leads().Epoch {
-			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), epochOn(u))
+		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || election.EpochOn(u) != p.Leads().Epoch {
+			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), election.EpochOn(u))
 		}
 		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == object.GVRServices && (len(list) != 3 || err != nil) {
 			t.Errorf("accuracy %v (%v), want three horizons", list, err)

@@ -70,7 +70,7 @@ func TestALeaderEndsAtAnotherInstallation(t *testing.T) {
 		p.Status.LeaderNamespace, p.Status.LeaderEpoch = c.namespace, c.epoch
 		w := newWorld(t, p)
 		w.snapshot(t)
-		if err := w.fence.Cause(); (err != nil) != c.ends {
+		if err := w.Fence.Cause(); (err != nil) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 )
@@ -66,15 +67,15 @@ func BenchmarkTakeOver(b *testing.B) {
 	defer server.Close()
 	epoch := int64(7)
 	for b.Loop() {
-		m := &moving{nodes: map[string]bool{}}
-		next, err := w.nextEpoch(b.Context(), m.see)
+		m := &election.Moving{Nodes: map[string]bool{}}
+		next, err := w.NextEpoch(b.Context(), m.See)
 		if err != nil {
 			b.Fatal(err)
 		}
 		epoch = max(epoch+1, next.Epoch)
 		// New clients, with their bursts unused, as a new leader's are.
 		cfg := &rest.Config{Host: server.URL, QPS: w.Options.QPS, Burst: w.Options.Burst}
-		w.fence.Wrap(cfg)
+		w.Fence.Wrap(cfg)
 		c := w.Cluster
 		listed, core := c.Dyn, c.Core
 		if c.Dyn, err = dynamic.NewForConfig(cfg); err != nil {
@@ -83,7 +84,7 @@ func BenchmarkTakeOver(b *testing.B) {
 		if c.Core, err = kubernetes.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		err = c.takeOver(b.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease})
+		err = c.TakeOver(b.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease})
 		c.Dyn, c.Core = listed, core
 		if err != nil {
 			b.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/act"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
@@ -38,14 +39,14 @@ func stamped(o metav1.Object, epoch int64) {
 	o.SetAnnotations(notes)
 }
 
-// takeOver lets a leader of an epoch take over as Lead does.
+// TakeOver lets a leader of an epoch take over as Lead does.
 func (w *world) takeOver(t *testing.T, epoch int64) {
 	t.Helper()
-	m := &moving{nodes: map[string]bool{}}
-	if _, err := w.nextEpoch(t.Context(), m.see); err != nil {
+	m := &election.Moving{Nodes: map[string]bool{}}
+	if _, err := w.NextEpoch(t.Context(), m.See); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cluster.takeOver(t.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease}); err != nil {
+	if err := w.Cluster.TakeOver(t.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -100,8 +101,8 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 // An object that changes under the stamp is read again, and one that is gone needs none.
 func TestStampsOverwriteNothing(t *testing.T) {
 	w := newWorld(t, leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Noticed", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 2, false, 0))
-	m := &moving{nodes: map[string]bool{}}
-	if _, err := w.nextEpoch(t.Context(), m.see); err != nil {
+	m := &election.Moving{Nodes: map[string]bool{}}
+	if _, err := w.NextEpoch(t.Context(), m.See); err != nil {
 		t.Fatal(err)
 	}
 	conflicts := 0
@@ -118,7 +119,7 @@ func TestStampsOverwriteNothing(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if err := w.Cluster.takeOver(t.Context(), m, leadership.Held{Epoch: 9, Lease: kubetest.Lease}); err != nil {
+	if err := w.Cluster.TakeOver(t.Context(), m, leadership.Held{Epoch: 9, Lease: kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 	if l := w.loanObject(t, "l"); l.Status.LeaderEpoch != 9 || l.Status.Phase != "Draining" {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/internal/kube/act"
+	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
 	"github.com/springtide/springtide/internal/kube/recorder"
 )
@@ -19,7 +20,7 @@ var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtid
 
 // RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
 func RegisterWrites(r prometheus.Registerer) error {
-	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved), r.Register(act.NewerWrites), r.Register(rivals))
+	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved), r.Register(act.NewerWrites), r.Register(election.Rivals))
 }
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.

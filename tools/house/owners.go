@@ -55,7 +55,11 @@ var decisions = []decision{
 		before:   []string{"hpa.sizer.judge", "hpa.freshFor", "forecast.Options.maxStale", "store/promql.total"},
 		owners:   []string{"signal.Ages.Judge"},
 	},
-	always("who leads", "internal/kube.Cluster.Lead"),
+	{
+		question: "who leads",
+		before:   []string{"internal/kube.Cluster.Lead"},
+		owners:   []string{"internal/kube/election.Elector.Lead"},
+	},
 }
 
 // always is a decision whose owners are those of before.

@@ -1,4 +1,4 @@
-package kube
+package election
 
 import (
 	"context"
@@ -27,10 +27,10 @@ import (
 // logged.
 const stampWithin = 25 * time.Second
 
-// moving are the objects of moves under way, as a new leader lists them: an old leader that is still at work would write these next.
-type moving struct {
+// Moving are the objects of moves under way, as a new leader lists them: an old leader that is still at work would write these next.
+type Moving struct {
 	stamps []ownStamp
-	nodes  map[string]bool
+	Nodes  map[string]bool
 }
 
 // ownStamp is one object of ours that is to carry the epoch.
@@ -39,10 +39,10 @@ type ownStamp struct {
 	u   *unstructured.Unstructured
 }
 
-// see picks what moves out of a listing of our kinds, loans before shares. Loans at rest are left alone: at 20,000
+// See picks what moves out of a listing of our kinds, loans before shares. Loans at rest are left alone: at 20,000
 // machines they are most, and whatever an old leader writes to one of them depends on a version. An epoch that is not
 // believed is put right.
-func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool) {
+func (m *Moving) See(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool) {
 	switch {
 	case gvr == object.GVRPools, doubted:
 	case gvr == object.GVRLoans:
@@ -50,9 +50,9 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 			return
 		}
 		node, _, _ := unstructured.NestedString(u.Object, "spec", "nodeName")
-		m.nodes[node] = true
+		m.Nodes[node] = true
 	case gvr == object.GVRShares:
-		if !m.nodes[u.GetName()] {
+		if !m.Nodes[u.GetName()] {
 			return
 		}
 	default:
@@ -61,10 +61,10 @@ func (m *moving) see(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 	m.stamps = append(m.stamps, ownStamp{gvr, u.DeepCopy()}) // a copy: the page that it is of may be dropped
 }
 
-// takeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
+// TakeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
 // pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses what the leader before writes to them:
 // by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
-func (c *elector) takeOver(ctx context.Context, m *moving, l leadership.Held) error {
+func (c *Elector) TakeOver(ctx context.Context, m *Moving, l leadership.Held) error {
 	begun, epoch := time.Now(), l.Epoch
 	var seen object.Sights
 	// Facts that cannot be read are for the cycle to report: a controller that ended for them would say nothing.
@@ -86,7 +86,7 @@ func (c *elector) takeOver(ctx context.Context, m *moving, l leadership.Held) er
 		return context.Cause(ctx)
 	}
 	// A write of a newer leader is one of the errors: this leadership is over before it began.
-	if err := c.fence.Cause(); err != nil {
+	if err := c.Fence.Cause(); err != nil {
 		return err
 	}
 	seen.Await(ctx, c.Options.SeeWithin, c.Options.Log)
@@ -127,11 +127,11 @@ func stampAll(ctx context.Context, todo []func(context.Context) error, writers i
 }
 
 // stampOwn writes the epoch into one object of ours, whatever else of it changes meanwhile.
-func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *object.Sights) error {
+func (c *Elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *object.Sights) error {
 	client := c.Dyn.Resource(s.gvr)
 	u := s.u
 	for again := 0; ; again++ {
-		if on := epochOn(u); on >= epoch && leadership.Believable(on, epoch) {
+		if on := EpochOn(u); on >= epoch && leadership.Believable(on, epoch) {
 			return nil
 		}
 		var got *unstructured.Unstructured
@@ -168,7 +168,7 @@ func (c *elector) stampOwn(ctx context.Context, s ownStamp, epoch int64, seen *o
 }
 
 // seesOwn is the sight of a stamp on one of our objects.
-func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) object.Sight {
+func (c *Elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstructured) object.Sight {
 	switch gvr {
 	case object.GVRLoans:
 		return c.Loans.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
@@ -180,7 +180,7 @@ func (c *elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstr
 
 // targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
 // carries no mark of ours, and raising its floor takes nothing away.
-func (c *elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(context.Context) error, error) {
+func (c *Elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(context.Context) error, error) {
 	s, err := c.observe()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package kube
+package election
 
 import (
 	"context"
@@ -27,20 +27,20 @@ const (
 	rivalEvery = 10 * time.Second
 )
 
-// rivals is 1 while this leader waits for another installation.
-var rivals = prometheus.NewGauge(prometheus.GaugeOpts{Name: "springtide_another_installation",
+// Rivals is 1 while this leader waits for another installation.
+var Rivals = prometheus.NewGauge(prometheus.GaugeOpts{Name: "springtide_another_installation",
 	Help: "1 while this controller waits since another installation leads in the cluster, as an event on the Lease says; 0 otherwise."})
 
 // awaitRivals returns once no other installation leads that a pool names.
-func (c *elector) awaitRivals(ctx context.Context) error {
-	defer rivals.Set(0)
+func (c *Elector) awaitRivals(ctx context.Context) error {
+	defer Rivals.Set(0)
 	known := ""
 	for {
 		rival, err := c.rival(ctx)
 		if err != nil || rival == "" {
 			return err
 		}
-		rivals.Set(1)
+		Rivals.Set(1)
 		if rival != known {
 			known = rival
 			c.Options.Log.Warn(catalog.EventAnotherInstallation.Text(rival, c.Options.Namespace))
@@ -58,7 +58,7 @@ func (c *elector) awaitRivals(ctx context.Context) error {
 }
 
 // rival is the namespace of another installation that leads; empty where none does.
-func (c *elector) rival(ctx context.Context) (string, error) {
+func (c *Elector) rival(ctx context.Context) (string, error) {
 	asked := map[string]bool{c.Options.Namespace: true, "": true}
 	o := metav1.ListOptions{Limit: 500}
 	for {
@@ -72,7 +72,7 @@ func (c *elector) rival(ctx context.Context) (string, error) {
 				continue
 			}
 			asked[namespace] = true
-			lease, err := c.side.CoordinationV1().Leases(namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
+			lease, err := c.Side.CoordinationV1().Leases(namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
 				continue
@@ -90,8 +90,8 @@ func (c *elector) rival(ctx context.Context) (string, error) {
 	}
 }
 
-// checkRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The next leader waits for it.
-func (c *elector) checkRivals() {
+// CheckRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The next leader waits for it.
+func (c *Elector) CheckRivals() {
 	ours := c.Leads().Epoch
 	if ours == 0 {
 		return
@@ -100,7 +100,7 @@ func (c *elector) checkRivals() {
 		// A lower epoch is that of an installation before this one.
 		other, theirs := p.API.Status.LeaderNamespace, p.API.Status.LeaderEpoch
 		if other != "" && other != c.Options.Namespace && theirs >= ours && leadership.Believable(theirs, ours) {
-			c.fence.Close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
+			c.Fence.Close("the controller in namespace %s wrote pool %s: two installations lead in this cluster", other, p.Name)
 			return
 		}
 	}

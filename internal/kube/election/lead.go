@@ -1,4 +1,4 @@
-package kube
+package election
 
 import (
 	"context"
@@ -25,31 +25,31 @@ import (
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
-// leaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may take over after
+// LeaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may take over after
 // duration. The time between the two is what the old leader has to fall silent in, so stop stays below it. The last write ends a margin
 // before the takeover (see fence): it holds what the API server still does with a request that was given up, and clocks that run apart.
-type leaseTimes struct{ duration, renew, retry, stop, margin time.Duration }
+type LeaseTimes struct{ Duration, Renew, Retry, Stop, Margin time.Duration }
 
 // defaultLeaseTimes are those of Kubernetes' own controllers.
-func defaultLeaseTimes() leaseTimes {
-	return leaseTimes{duration: 15 * time.Second, renew: 10 * time.Second, retry: 2 * time.Second, stop: 3 * time.Second, margin: 5 * time.Second}
+func defaultLeaseTimes() LeaseTimes {
+	return LeaseTimes{Duration: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second, Stop: 3 * time.Second, Margin: 5 * time.Second}
 }
 
-// elector stands for election, and takes over from the leader before.
-type elector struct {
+// Elector stands for election, and takes over from the leader before.
+type Elector struct {
 	*watch.Watcher
 	*leadership.Term
 	*recorder.Recorder
 	observe func() (*fleet.Snapshot, error)
-	// side has a rate limit of its own: what renews the lease must not wait behind a burst of writes.
-	side  kubernetes.Interface
-	lease leaseTimes
-	// fence stands in the transports of the writing clients.
-	fence *fence.Fence
+	// Side has a rate limit of its own: what renews the lease must not wait behind a burst of writes.
+	Side  kubernetes.Interface
+	Lease LeaseTimes
+	// Fence stands in the transports of the writing clients.
+	Fence *fence.Fence
 }
 
-func newElector(w *watch.Watcher, t *leadership.Term, r *recorder.Recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *elector {
-	return &elector{Watcher: w, Term: t, Recorder: r, observe: observe, side: side, lease: defaultLeaseTimes(), fence: f}
+func New(w *watch.Watcher, t *leadership.Term, r *recorder.Recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *Elector {
+	return &Elector{Watcher: w, Term: t, Recorder: r, observe: observe, Side: side, Lease: defaultLeaseTimes(), Fence: f}
 }
 
 // ErrLeaseLost ends a leadership that another process may have taken over by now. The process must end: what it still holds in memory was
@@ -62,8 +62,8 @@ var ErrLeaseLost = errors.New("kube: the leader's lease was lost")
 //
 // The Lease is given up only after f returned, so that a successor never starts while a write of ours is still under way. (The election's
 // own release on cancel does it the other way round, and holds the work's context back for as long as the release takes.)
-func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
-	c.fence.Stand(c.lease.duration - c.lease.margin)
+func (c *Elector) Lead(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
+	c.Fence.Stand(c.Lease.Duration - c.Lease.Margin)
 	election, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	// Standing by ends with ctx; once leading, the election goes on until f is done.
@@ -98,11 +98,11 @@ func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 	case err = <-finished:
 	case <-leading.Done():
 		err = c.standDown(stop, finished)
-	case <-c.fence.Lost():
+	case <-c.Fence.Lost():
 		err = c.standDown(stop, finished)
 	}
-	deposed := c.fence.Cause()
-	c.fence.Close("the leadership of this process is over")
+	deposed := c.Fence.Cause()
+	c.Fence.Close("the leadership of this process is over")
 	if leading.Err() != nil {
 		return errors.Join(ErrLeaseLost, deposed, err)
 	}
@@ -116,50 +116,50 @@ func (c *elector) Lead(ctx context.Context, f func(ctx context.Context, epoch in
 }
 
 // standDown ends the work of a leader that lost its lease, and the process when the work does not end.
-func (c *elector) standDown(stop context.CancelFunc, finished <-chan error) error {
+func (c *Elector) standDown(stop context.CancelFunc, finished <-chan error) error {
 	stop()
 	select {
 	case err := <-finished:
 		return err
-	case <-time.After(c.lease.stop):
-		c.Options.Log.Error("the lease was lost and the work did not stop: exiting", "within", c.lease.stop)
+	case <-time.After(c.Lease.Stop):
+		c.Options.Log.Error("the lease was lost and the work did not stop: exiting", "within", c.Lease.Stop)
 		c.Options.Exit(1)
 		return nil
 	}
 }
 
-func (c *elector) elector(started func(context.Context)) (*leaderelection.LeaderElector, error) {
+func (c *Elector) elector(started func(context.Context)) (*leaderelection.LeaderElector, error) {
 	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &fence.Lock{F: c.fence, Interface: &resourcelock.LeaseLock{
+		Lock: &fence.Lock{F: c.Fence, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: c.Options.Namespace, Name: fence.LeaseName},
-			Client:     c.side.CoordinationV1(),
+			Client:     c.Side.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: c.Options.Identity},
 		}},
-		LeaseDuration: c.lease.duration, RenewDeadline: c.lease.renew, RetryPeriod: c.lease.retry, Name: fence.LeaseName,
+		LeaseDuration: c.Lease.Duration, RenewDeadline: c.Lease.Renew, RetryPeriod: c.Lease.Retry, Name: fence.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: started, OnStoppedLeading: func() {}},
 	})
 }
 
 // serve runs f under the epoch of this leadership.
-func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
+func (c *Elector) serve(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
 	if err := c.awaitRivals(ctx); err != nil {
 		return fmt.Errorf("kube: look for other installations: %w", err)
 	}
-	m := &moving{nodes: map[string]bool{}}
-	l, err := c.nextEpoch(ctx, m.see)
+	m := &Moving{Nodes: map[string]bool{}}
+	l, err := c.NextEpoch(ctx, m.See)
 	if err != nil {
 		return fmt.Errorf("kube: find the leader's epoch: %w", err)
 	}
 	c.Take(l, c.Options.Clock.Now())
 	defer c.Take(leadership.Held{}, time.Time{})
 	c.Options.Log.Info("leading", "identity", c.Options.Identity, "epoch", l.Epoch)
-	if err := c.takeOver(ctx, m, l); err != nil {
+	if err := c.TakeOver(ctx, m, l); err != nil {
 		return fmt.Errorf("kube: stamp what moves with the leader's epoch: %w", err)
 	}
 	return f(ctx, l.Epoch)
 }
 
-// nextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
+// NextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
 // its leaders may have reached (which is zero in a new cluster). A Lease that was deleted counts from zero again, and the objects remember.
 //
 // The objects asked are those that the leader and administrators alone write: loans, shares and pools, which the API
@@ -167,14 +167,14 @@ func (c *elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 // would be everybody's. An implausible number is named and overwritten by the next write.
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
-func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
-	lease, err := c.side.CoordinationV1().Leases(c.Options.Namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
+func (c *Elector) NextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
+	lease, err := c.Side.CoordinationV1().Leases(c.Options.Namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return leadership.Held{}, fmt.Errorf("read the lease: %w", err)
 	}
-	count := countOf(lease)
+	count := CountOf(lease)
 	greatest := count
-	for _, gvr := range fencedResources() {
+	for _, gvr := range FencedResources() {
 		o := metav1.ListOptions{Limit: 500}
 		for {
 			list, err := c.page(ctx, gvr, o)
@@ -183,7 +183,7 @@ func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersio
 			}
 			for i := range list.Items {
 				u := &list.Items[i]
-				epoch := epochOn(u)
+				epoch := EpochOn(u)
 				doubted := !leadership.Believable(epoch, count)
 				if !doubted {
 					greatest = max(greatest, epoch)
@@ -201,14 +201,14 @@ func (c *elector) nextEpoch(ctx context.Context, see func(gvr schema.GroupVersio
 	return next, c.noteEpoch(ctx, next.Epoch)
 }
 
-// fencedResources are those of our kinds that the API server guards by leaderEpoch, loans before shares.
-func fencedResources() []schema.GroupVersionResource {
+// FencedResources are those of our kinds that the API server guards by leaderEpoch, loans before shares.
+func FencedResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{object.GVRPools, object.GVRLoans, object.GVRShares}
 }
 
-// countOf is how many leaderships a Lease counts: its transitions, and the epoch that the leader before noted on it, which is the larger one when
+// CountOf is how many leaderships a Lease counts: its transitions, and the epoch that the leader before noted on it, which is the larger one when
 // the objects remembered more than a Lease that was made again.
-func countOf(lease *coordinationv1.Lease) int64 {
+func CountOf(lease *coordinationv1.Lease) int64 {
 	var count int64
 	if t := lease.Spec.LeaseTransitions; t != nil {
 		if count = int64(*t); count < 0 || count > fence.MostTransitions {
@@ -224,8 +224,8 @@ func countOf(lease *coordinationv1.Lease) int64 {
 
 // noteEpoch writes the epoch of this leadership on its Lease, before anything carries it: whatever becomes of the objects, the next leader counts
 // on from there.
-func (c *elector) noteEpoch(ctx context.Context, epoch int64) error {
-	leases := c.side.CoordinationV1().Leases(c.Options.Namespace)
+func (c *Elector) noteEpoch(ctx context.Context, epoch int64) error {
+	leases := c.Side.CoordinationV1().Leases(c.Options.Namespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the election renews it meanwhile
 		lease, err := leases.Get(ctx, fence.LeaseName, metav1.GetOptions{})
 		if err != nil {
@@ -245,15 +245,15 @@ func (c *elector) noteEpoch(ctx context.Context, epoch int64) error {
 const pageWithin = time.Minute
 
 // page reads one page of objects from the server.
-func (c *elector) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (c *Elector) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	defer c.Options.Alive()
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()
 	return c.Dyn.Resource(gvr).List(ctx, o)
 }
 
-// epochOn is the leader epoch that an object of ours carries, in its status or (NodeShare) in its spec.
-func epochOn(u *unstructured.Unstructured) int64 {
+// EpochOn is the leader epoch that an object of ours carries, in its status or (NodeShare) in its spec.
+func EpochOn(u *unstructured.Unstructured) int64 {
 	status, _, _ := unstructured.NestedInt64(u.Object, "status", "leaderEpoch")
 	spec, _, _ := unstructured.NestedInt64(u.Object, "spec", "leaderEpoch")
 	return max(status, spec)
@@ -261,10 +261,10 @@ func epochOn(u *unstructured.Unstructured) int64 {
 
 // release gives the Lease up if it is ours, so that a successor need not wait for it to run out. A failure here costs
 // the successor fifteen seconds.
-func (c *elector) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.lease.retry)
+func (c *Elector) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Lease.Retry)
 	defer cancel()
-	leases := c.side.CoordinationV1().Leases(c.Options.Namespace)
+	leases := c.Side.CoordinationV1().Leases(c.Options.Namespace)
 	lease, err := leases.Get(ctx, fence.LeaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.Options.Identity {
 		return
