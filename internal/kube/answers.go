@@ -13,7 +13,7 @@ const answersWithin = 3 * time.Second
 func (c *Cluster) Answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
-	if err := c.Side.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error(); err != nil {
+	if err := c.in.Side.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error(); err != nil {
 		return fmt.Errorf("the API server does not answer: %w", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/eviction"
 	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/election"
@@ -23,6 +24,8 @@ import (
 	"github.com/springtide/springtide/internal/kube/snapshot"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop"
+	"github.com/springtide/springtide/internal/validate"
+	"github.com/springtide/springtide/planner"
 )
 
 // Options are the terms on which a Cluster works.
@@ -32,7 +35,10 @@ type Options = watch.Options
 type Kind = watch.Kind
 
 // Cluster reads and writes one cluster. It implements loop.Observer, loop.Actuator and loop.Reporter.
-type Cluster struct {
+type Cluster struct{ in rooms }
+
+// rooms are what a Cluster is put together from. Each knows only those that are below it.
+type rooms struct {
 	*watch.Watcher
 	*snapshot.Observer
 	*act.Actuator
@@ -51,7 +57,7 @@ var (
 )
 
 // New makes the clients of a cluster. Nothing is read before Start.
-func New(cfg *rest.Config, o watch.Options) (*Cluster, error) {
+func New(cfg *rest.Config, o Options) (*Cluster, error) {
 	o, err := o.WithDefaults()
 	if err != nil {
 		return nil, err
@@ -96,20 +102,51 @@ const (
 	sideBurst = 100
 )
 
-func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o watch.Options, f *fence.Fence,
+func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
-	c := &Cluster{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
+	c := rooms{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
 	c.Actuator = act.New(w, t, c.Lists, c.Observer.Fresh, evict)
 	c.Reporter = report.New(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
 	c.Elector = election.New(w, t, r, side, f, c.Observer.Observe)
 	c.Observer.Before = c.Elector.CheckRivals
-	return c
+	return &Cluster{in: c}
 }
 
 // Start watches the cluster until ctx ends, and returns when everything was read once. It fails with the names of what is missing: CRDs
 // that are not installed, or kinds that could not be read in time.
 func (c *Cluster) Start(ctx context.Context) error {
-	c.StartEvents(ctx, c.Side.CoreV1())
-	return c.Run(ctx)
+	c.in.StartEvents(ctx, c.in.Side.CoreV1())
+	return c.in.Run(ctx)
+}
+
+// Snapshot implements loop.Observer.
+func (c *Cluster) Snapshot(ctx context.Context) (*fleet.Snapshot, error) {
+	return c.in.Observer.Snapshot(ctx)
+}
+
+// Apply implements loop.Actuator.
+func (c *Cluster) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, error) {
+	return c.in.Actuator.Apply(ctx, p)
+}
+
+// Report implements loop.Reporter.
+func (c *Cluster) Report(ctx context.Context, r *loop.Report) error {
+	return c.in.Reporter.Report(ctx, r)
+}
+
+// Lead waits for the Lease and runs f as the leader (see [election.Elector.Lead]).
+func (c *Cluster) Lead(ctx context.Context, f func(ctx context.Context, epoch int64) error) error {
+	return c.in.Elector.Lead(ctx, f)
+}
+
+// Wake is signalled when something happened that is worth a cycle (see [watch.Watcher.Wake]).
+func (c *Cluster) Wake() <-chan struct{} { return c.in.Watcher.Wake() }
+
+// Known are the objects that the webhook compares a new object with (see [snapshot.Observer.Known]).
+func (c *Cluster) Known() validate.Set { return c.in.Observer.Known() }
+
+// GiveBack returns an adopted HPA to its owner (see [act.Actuator.GiveBack]).
+func (c *Cluster) GiveBack(ctx context.Context, hpa fleet.Name) error {
+	return c.in.Actuator.GiveBack(ctx, hpa)
 }

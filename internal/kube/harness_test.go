@@ -35,6 +35,7 @@ var gvrKruise = schema.GroupVersionResource{Group: "apps.kruise.io", Version: "v
 // world is a cluster on fake clients.
 type world struct {
 	*Cluster
+	rooms
 	clock *kubetest.Clock
 	core  *fake.Clientset
 	dyn   *fakedynamic.FakeDynamicClient
@@ -108,6 +109,7 @@ func newWorldServing(t testing.TB, o watch.Options, serves map[string][]metav1.A
 	w.Cluster = newCluster(w.core, w.core, w.dyn, o, fence.New(o.Identity), func(ctx context.Context, e *policyv1.Eviction) error {
 		return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e) // the fake has no REST client
 	})
+	w.rooms = w.Cluster.in
 	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -279,7 +279,7 @@ func TestPlaneTwoInstallations(t *testing.T) {
 	if err := second.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	q := &plane{Cluster: second, core: p.core, dyn: p.dyn}
+	q := &plane{Cluster: second, rooms: second.in, core: p.core, dyn: p.dyn}
 	ctx, cancel := context.WithCancel(t.Context())
 	leading, ended := make(chan struct{}), make(chan error, 1)
 	go func() {

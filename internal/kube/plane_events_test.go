@@ -17,7 +17,7 @@ func TestPlaneEventsRepeat(t *testing.T) {
 	name := "pod-" + rand.String(5)
 	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: metav1.NamespaceDefault, Name: name, UID: types.UID(name)}
 	for range 2 {
-		p.Cluster.Events.Event(about, corev1.EventTypeNormal, "Repeated", "the same words")
+		p.rooms.Events.Event(about, corev1.EventTypeNormal, "Repeated", "the same words")
 	}
 	until(t, "one event with a count of two", func() bool {
 		l, err := p.core.CoreV1().Events(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})

@@ -186,10 +186,10 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rich := p.Cluster.Evict
-	p.Cluster.Evict = func(ctx context.Context, e *policyv1.Eviction) error {
+	rich := p.rooms.Evict
+	p.rooms.Evict = func(ctx context.Context, e *policyv1.Eviction) error {
 		if e.Name == "by-rights-"+id {
-			return other.Evict(ctx, e)
+			return other.in.Evict(ctx, e)
 		}
 		return rich(ctx, e)
 	}
@@ -228,6 +228,6 @@ func (p *plane) count(t *testing.T) *counted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Cluster.Evict = other.Evict
+	p.rooms.Evict = other.in.Evict
 	return c
 }

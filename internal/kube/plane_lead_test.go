@@ -174,7 +174,7 @@ func TestOldLeaderProcess(t *testing.T) {
 	p := newPlane(t)
 	write := func(ctx context.Context, text string) error {
 		body := object.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{writtenBy: text}}})
-		_, err := p.Cluster.Core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body, object.PatchOptions())
+		_, err := p.rooms.Core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body, object.PatchOptions())
 		return err
 	}
 	err := p.Lead(t.Context(), func(ctx context.Context, epoch int64) error {

@@ -409,7 +409,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 			return err
 		}
 		x.Status.LeaderEpoch = epoch
-		_, err = object.PutStatus(t.Context(), p.Cluster.Dyn, object.GVRPools, x)
+		_, err = object.PutStatus(t.Context(), p.rooms.Dyn, object.GVRPools, x)
 		return err
 	}
 	if err := write(first, e1); err != nil {
@@ -518,7 +518,7 @@ func TestPlaneReport(t *testing.T) {
 		}
 		next := *o.API
 		next.Status.Disruptions = facts.LedgerStatus(&ledger)
-		_, err := object.PutStatus(t.Context(), p.Cluster.Dyn, object.GVRPools, &next)
+		_, err := object.PutStatus(t.Context(), p.rooms.Dyn, object.GVRPools, &next)
 		if err != nil && !apierrors.IsConflict(err) {
 			t.Fatal(err)
 		}

@@ -56,6 +56,7 @@ func (wallClock) Park(context.Context, time.Time, bool) error { return nil }
 // plane is a Cluster with the rights of deploy/base/rbac.yaml and no more. core and dyn are the test's own clients, with all rights.
 type plane struct {
 	*Cluster
+	rooms
 	core kubernetes.Interface
 	dyn  dynamic.Interface
 }
@@ -74,7 +75,7 @@ func newPlane(t *testing.T) *plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Cluster = c
+	p.Cluster, p.rooms = c, c.in
 	p.install(t)
 	// The watches run under the context of their start, so it is the start alone that is bounded.
 	ctx, cancel := context.WithCancel(t.Context())

@@ -35,7 +35,7 @@ func TestQuietCyclesWriteNothing(t *testing.T) {
 		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0), kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
 	}
 	w := newWorld(t, objects...)
-	w.Cluster.Events = declared{record.NewFakeRecorder(1000), t}
+	w.rooms.Events = declared{record.NewFakeRecorder(1000), t}
 	rec := w.recordWrites()
 	history := map[fleet.ServiceID][]hpa.Decision{}
 	cycle := func(minute int) {

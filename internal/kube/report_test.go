@@ -42,7 +42,7 @@ type reported struct {
 func newReported(t *testing.T, objects ...metav1.Object) *reported {
 	w := newWorld(t, objects...)
 	r := &reported{world: w, events: record.NewFakeRecorder(100)}
-	w.Cluster.Events = declared{r.events, t}
+	w.rooms.Events = declared{r.events, t}
 	r.rec = w.recordWrites()
 	return r
 }

@@ -77,15 +77,15 @@ func BenchmarkTakeOver(b *testing.B) {
 		cfg := &rest.Config{Host: server.URL, QPS: w.Options.QPS, Burst: w.Options.Burst}
 		w.Fence.Wrap(cfg)
 		c := w.Cluster
-		listed, core := c.Dyn, c.Core
-		if c.Dyn, err = dynamic.NewForConfig(cfg); err != nil {
+		listed, core := c.in.Dyn, c.in.Core
+		if c.in.Dyn, err = dynamic.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		if c.Core, err = kubernetes.NewForConfig(cfg); err != nil {
+		if c.in.Core, err = kubernetes.NewForConfig(cfg); err != nil {
 			b.Fatal(err)
 		}
-		err = c.TakeOver(b.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease})
-		c.Dyn, c.Core = listed, core
+		err = c.in.TakeOver(b.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease})
+		c.in.Dyn, c.in.Core = listed, core
 		if err != nil {
 			b.Fatal(err)
 		}

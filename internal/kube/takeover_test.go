@@ -46,7 +46,7 @@ func (w *world) takeOver(t *testing.T, epoch int64) {
 	if _, err := w.NextEpoch(t.Context(), m.See); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Cluster.TakeOver(t.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease}); err != nil {
+	if err := w.rooms.TakeOver(t.Context(), m, leadership.Held{Epoch: epoch, Lease: kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +119,7 @@ func TestStampsOverwriteNothing(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	if err := w.Cluster.TakeOver(t.Context(), m, leadership.Held{Epoch: 9, Lease: kubetest.Lease}); err != nil {
+	if err := w.rooms.TakeOver(t.Context(), m, leadership.Held{Epoch: 9, Lease: kubetest.Lease}); err != nil {
 		t.Fatal(err)
 	}
 	if l := w.loanObject(t, "l"); l.Status.LeaderEpoch != 9 || l.Status.Phase != "Draining" {

@@ -62,7 +62,7 @@ func TestTheClientsOfAClusterCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := testutil.ToFloat64(apiWrites.WithLabelValues("nodes", "patch"))
-	_, _ = c.Core.CoreV1().Nodes().Patch(context.Background(), "n1", "application/merge-patch+json", []byte("{}"), object.PatchOptions())
+	_, _ = c.in.Core.CoreV1().Nodes().Patch(context.Background(), "n1", "application/merge-patch+json", []byte("{}"), object.PatchOptions())
 	if got := testutil.ToFloat64(apiWrites.WithLabelValues("nodes", "patch")) - before; got != 1 {
 		t.Errorf("%v patches are counted", got)
 	}
