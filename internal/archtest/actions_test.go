@@ -11,7 +11,9 @@ import (
 
 // executors may look at the type of an action: the room that makes them, the protocol, and what sends its writes. Everything else uses the
 // methods of planner.Action, so that a new action is not forgotten anywhere.
-var executors = []string{"planner", "internal/loop/protocol", "internal/loop/looptest", "internal/kube", "sim", "sim/check"}
+var executors = []string{
+	"planner", "internal/loop/protocol", "internal/loop/looptest", "internal/kube/act", "sim", "sim/check",
+}
 
 func TestOnlyExecutorsTellActionsApart(t *testing.T) {
 	files := load(t)

@@ -47,48 +47,36 @@ func (p *prefixes) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// fences are the rules that the table of levels gives, one for each room that exists, and one for what no pure room
-// imports.
+// fences are the rules that the tables of levels and floors give: one for each room that exists, one for each package
+// of a room with floors, and one for what no pure room imports.
 func fences() map[string]fence {
 	out := map[string]fence{}
 	var pure []string
 	for room := range levels {
-		f := fence{Mode: "lax", Files: filesOf(room)}
-		var denied, allowed []string
-		for other := range levels {
-			if refuseOwn(room, room, other) != "" {
-				denied = append(denied, other)
-			} else {
-				allowed = append(allowed, other)
-			}
-		}
-		below := func(rooms []string, p string) bool {
-			return slices.ContainsFunc(rooms, func(r string) bool { return r != p && under(p, r) })
-		}
-		// Depguard looks at the entry before an import in order of the alphabet, and at no other: an entry below another
-		// one would hide it. So it stands in a rule of its own where an entry that is allowed would let it through.
-		own := f
-		for _, p := range slices.Sorted(slices.Values(allowed)) {
-			if below(denied, p) {
-				f.Allow = append(f.Allow, module+p)
-			}
-		}
-		for _, p := range slices.Sorted(slices.Values(denied)) {
-			switch {
-			case !below(denied, p):
-				f.Deny = append(f.Deny, module+p)
-			case slices.ContainsFunc(f.Allow, func(a string) bool { return strings.HasPrefix(module+p, a) }):
-				own.Deny = append(own.Deny, module+p)
-			}
-		}
-		if len(f.Deny) > 0 {
-			out[room] = f
-		}
-		if len(own.Deny) > 0 {
-			out[room+"+"] = own
-		}
+		addFence(out, room, filesOf(room), slices.Collect(maps.Keys(levels)), func(other string) bool {
+			return refuseOwn(room, room, other) != ""
+		})
 		if isPure(room) {
 			pure = append(pure, room)
+		}
+	}
+	for room := range floors {
+		all := packagesOn(room)
+		for _, pkg := range all {
+			if pkg == room {
+				continue // on top of all others
+			}
+			files := []string{"${config-path}/" + pkg + "/**", "!$test"}
+			for _, other := range all {
+				if other != pkg && under(other, pkg) {
+					files = append(files, "!${config-path}/"+other+"/**")
+				}
+			}
+			// The room itself is a prefix of all its packages: it is denied by its whole name.
+			out[pkg+"-"] = fence{Mode: "lax", Files: files, Deny: prefixes{module + room + "$"}}
+			addFence(out, pkg, files, all, func(other string) bool {
+				return other != room && refuseInside(room, pkg, other) != ""
+			})
 		}
 	}
 	all := fence{Mode: "lax"}
@@ -106,6 +94,56 @@ func fences() map[string]fence {
 	}
 	out["pure"] = all
 	return out
+}
+
+// packagesOn are the packages of a room with floors.
+func packagesOn(room string) []string {
+	var out []string
+	for _, floor := range floors[room] {
+		for _, name := range floor {
+			out = append(out, path.Join(room, name))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// addFence adds the rule that denies some of all to files, by a name.
+func addFence(out map[string]fence, name string, files, all []string, refused func(string) bool) {
+	f := fence{Mode: "lax", Files: files}
+	var denied, allowed []string
+	for _, other := range all {
+		if refused(other) {
+			denied = append(denied, other)
+		} else {
+			allowed = append(allowed, other)
+		}
+	}
+	below := func(list []string, p string) bool {
+		return slices.ContainsFunc(list, func(r string) bool { return r != p && under(p, r) })
+	}
+	// Depguard looks at the entry before an import in order of the alphabet, and at no other: an entry below another
+	// one would hide it. So it stands in a rule of its own where an entry that is allowed would let it through.
+	own := f
+	for _, p := range slices.Sorted(slices.Values(allowed)) {
+		if below(denied, p) {
+			f.Allow = append(f.Allow, module+p)
+		}
+	}
+	for _, p := range slices.Sorted(slices.Values(denied)) {
+		switch {
+		case !below(denied, p):
+			f.Deny = append(f.Deny, module+p)
+		case slices.ContainsFunc(f.Allow, func(a string) bool { return strings.HasPrefix(module+p, a) }):
+			own.Deny = append(own.Deny, module+p)
+		}
+	}
+	if len(f.Deny) > 0 {
+		out[name] = f
+	}
+	if len(own.Deny) > 0 {
+		out[name+"+"] = own
+	}
 }
 
 // filesOf are the files of a room as patterns: those below it that are of no other room, without tests.
@@ -184,8 +222,7 @@ func TestDepguardRefusesTheSame(t *testing.T) {
 	for _, from := range slices.Sorted(maps.Keys(packages)) {
 		_, room, _ := levelOf(from)
 		for _, to := range slices.Sorted(maps.Keys(packages)) {
-			_, toRoom, _ := levelOf(to)
-			want := toRoom != room && refuseOwn(from, room, to) != "" // floors inside of a room are not mirrored
+			want := refuseOwn(from, room, to) != ""
 			got := slices.ContainsFunc(slices.Collect(maps.Values(rules)), func(f fence) bool {
 				return f.holds(from) && f.refuses(module+to)
 			})

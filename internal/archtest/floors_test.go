@@ -20,6 +20,17 @@ var floors = map[string][][]string{
 		{"screen"},
 		{"adopt/foreign", "build", "cell", "chart", "prom", "usage"},
 	},
+	"internal/kube": {
+		{"."},                                  // what is put together
+		{"act", "election", "report"},          // what writes
+		{"hostlists", "podgroups", "snapshot"}, // what both sides ask
+		{"recorder"},                           // events
+		{"watch"},                              // the mirrors
+		{"convert", "fence", "leadership"},     // values, writes within the lease, epochs
+		{"object"},                             // how objects are read, written and seen again
+		{"adapter", "facts"},
+		{"kubetest"}, // objects for tests
+	},
 }
 
 // forTests are packages that tests of their own floor may import.

@@ -23,6 +23,7 @@ type PoolFacts struct {
 	Problem  fleet.Problem
 }
 
+// NewPoolFacts reads a CapacityPool.
 func NewPoolFacts(a *v1alpha1.CapacityPool) PoolFacts {
 	s := &a.Spec
 	f := PoolFacts{Pool: fleet.Pool{
@@ -76,6 +77,7 @@ type TenantFacts struct {
 	Problem  fleet.Problem
 }
 
+// NewTenantFacts reads a CapacityQuota.
 func NewTenantFacts(a *v1alpha1.CapacityQuota) TenantFacts {
 	s := &a.Spec
 	f := TenantFacts{Tenant: fleet.Tenant{
@@ -177,6 +179,7 @@ type LastSize struct {
 	At   time.Time
 }
 
+// NewJobFacts reads an ElasticJob.
 func NewJobFacts(a *v1alpha1.ElasticJob) JobFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
 	f := JobFacts{Members: a.Spec.Members, Job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
@@ -250,6 +253,7 @@ type ShareFacts struct {
 	ByAgent bool
 }
 
+// NewShareFacts reads a NodeShare.
 func NewShareFacts(a *v1alpha1.NodeShare) ShareFacts {
 	f := ShareFacts{Node: fleet.NodeID(a.Spec.NodeUID), Share: fleet.Share{Exists: true, Version: a.ResourceVersion}}
 	f.Generation, f.ByAgent = a.Generation, a.Status.Reporter == v1alpha1.ReporterAgent
@@ -293,6 +297,7 @@ func ints(in []int32) []int {
 	return out
 }
 
+// Int32s turns counts into those of the API.
 func Int32s(in []int) []int32 {
 	out := make([]int32, len(in))
 	for i, v := range in {
@@ -318,6 +323,7 @@ func Stamp(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }
 
+// StampUp is a time of the API that is never before t: stamps are whole seconds.
 func StampUp(t time.Time) *metav1.Time {
 	s := Stamp(t)
 	if s != nil && s.Time.Before(t) {

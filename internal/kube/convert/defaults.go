@@ -25,6 +25,7 @@ func modeOf(s string) fleet.Mode {
 	return v1alpha1.DefaultMode
 }
 
+// Or is the value behind a pointer, or another one where there is none.
 func Or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

@@ -21,6 +21,7 @@ type ServiceFacts struct {
 	Scaled time.Time
 }
 
+// NewServiceFacts reads an ElasticService; namespaceLabel names the namespace in the metrics source.
 func NewServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) ServiceFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
 	s := &a.Spec

@@ -48,6 +48,7 @@ type Elector struct {
 	Fence *fence.Fence
 }
 
+// New makes the elector of a process. The lease is renewed by side, which has a rate limit of its own.
 func New(w *watch.Watcher, t *leadership.Term, r *recorder.Recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *Elector {
 	return &Elector{Watcher: w, Term: t, Recorder: r, observe: observe, Side: side, Lease: defaultLeaseTimes(), Fence: f}
 }

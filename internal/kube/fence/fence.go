@@ -32,7 +32,7 @@ func Register(r prometheus.Registerer) error {
 	return r.Register(Writes)
 }
 
-// FencedError refuses a write because the lease of this leader is too old, or another leader's. Nothing was sent.
+// RefusedError refuses a write because the lease of this leader is too old, or another leader's. Nothing was sent.
 type RefusedError struct {
 	Reason string
 	// why is the reason in a word, for the count of refusals.
@@ -48,6 +48,7 @@ const (
 	ByEpoch    = "NewerLeader"
 )
 
+// Error implements error.
 func (e *RefusedError) Error() string {
 	return "kube: write refused, nothing was sent: " + e.Reason + "; the present leader plans it again"
 }
@@ -95,6 +96,7 @@ type Fence struct {
 	ended chan struct{}
 }
 
+// New makes a fence that is not up yet.
 func New(identity string) *Fence {
 	return &Fence{identity: identity, Now: instants(), ended: make(chan struct{})}
 }
@@ -287,6 +289,7 @@ type Lock struct {
 	F *Fence
 }
 
+// Get reads the lease.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := l.Interface.Get(ctx)
 	if err == nil {
@@ -311,6 +314,7 @@ func boundRecord(r *resourcelock.LeaderElectionRecord) {
 	}
 }
 
+// Create creates the lease.
 func (l *Lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	sent := l.F.Now()
 	err := l.Interface.Create(ctx, r)
@@ -320,6 +324,7 @@ func (l *Lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 	return err
 }
 
+// Update renews the lease.
 func (l *Lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	sent := l.F.Now()
 	err := l.Interface.Update(ctx, r)

@@ -36,6 +36,7 @@ type Lists struct {
 	rings map[types.UID]*ring
 }
 
+// New makes the lists of a cluster.
 func New(w *watch.Watcher, r *recorder.Recorder) *Lists {
 	return &Lists{Watcher: w, Recorder: r}
 }

@@ -22,6 +22,7 @@ func AgentOf(renewed time.Time, seconds int32) *coordinationv1.Lease {
 		Spec: coordinationv1.LeaseSpec{RenewTime: Ptr(metav1.NewMicroTime(renewed)), LeaseDurationSeconds: &seconds}}
 }
 
+// Node is a machine of 64 cores.
 func Node(name string, labels map[string]string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: Meta("Node", "", name)}
 	n.Labels = labels
@@ -30,6 +31,7 @@ func Node(name string, labels map[string]string) *corev1.Node {
 	return n
 }
 
+// Pool is a pool in mode Auto.
 func Pool(name, class string, selector map[string]string) *v1alpha1.CapacityPool {
 	p := &v1alpha1.CapacityPool{ObjectMeta: Meta("CapacityPool", "", name)}
 	p.Spec.Class, p.Spec.Mode = class, "Auto"
@@ -37,11 +39,13 @@ func Pool(name, class string, selector map[string]string) *v1alpha1.CapacityPool
 	return p
 }
 
+// Template is a template of one container.
 func Template(cpu string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main",
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("2Gi")}}}}}}
 }
 
+// Deployment is a Deployment in namespace shop.
 func Deployment(name string, replicas int32) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: Meta("Deployment", "shop", name), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: Template("2")}}
 }
@@ -54,6 +58,7 @@ func ReplicaSet(deployment string, revision int) *appsv1.ReplicaSet {
 	return r
 }
 
+// Pod is a pod that runs.
 func Pod(namespace, name, onNode, ownerKind, owner string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: Meta("Pod", namespace, name), Spec: Template("2").Spec}
 	if owner != "" {
@@ -66,6 +71,7 @@ func Pod(namespace, name, onNode, ownerKind, owner string) *corev1.Pod {
 	return p
 }
 
+// Service is an ElasticService in mode Auto, with a Deployment of its name.
 func Service(name string) *v1alpha1.ElasticService {
 	s := &v1alpha1.ElasticService{ObjectMeta: Meta("ElasticService", "shop", name)}
 	s.Spec.TargetRef = v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
@@ -75,6 +81,7 @@ func Service(name string) *v1alpha1.ElasticService {
 	return s
 }
 
+// Autoscaler is a HorizontalPodAutoscaler.
 func Autoscaler(name, target string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: Meta("HorizontalPodAutoscaler", "shop", name),
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MinReplicas: Ptr(int32(3)), MaxReplicas: 40,
@@ -94,6 +101,7 @@ func BatchJob(name string, parallelism int32) *batchv1.Job {
 	return j
 }
 
+// ElasticJob is a job.
 func ElasticJob(name string) *v1alpha1.ElasticJob {
 	j := &v1alpha1.ElasticJob{ObjectMeta: Meta("ElasticJob", "train", name)}
 	j.Spec.Members = []v1alpha1.JobMember{{Role: "worker", Min: 0, Max: 20,
@@ -122,12 +130,14 @@ func NodeShare(node, loan, holder, next string, epoch int64, clean bool, cells .
 	return s
 }
 
+// NamespaceOf is a namespace with labels.
 func NamespaceOf(name string, labels map[string]string) *corev1.Namespace {
 	n := &corev1.Namespace{ObjectMeta: Meta("Namespace", "", name)}
 	n.Labels = labels
 	return n
 }
 
+// Selectors of the two pools.
 var (
 	InWeb   = map[string]string{"tier": "web"}
 	InBatch = map[string]string{"tier": "batch"}
@@ -146,6 +156,7 @@ func Shop() []metav1.Object {
 	}
 }
 
+// DaemonSet is a DaemonSet.
 func DaemonSet(namespace, name string) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{ObjectMeta: Meta("DaemonSet", namespace, name)}
 }

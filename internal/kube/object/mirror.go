@@ -12,6 +12,7 @@ import (
 // ObjectMeta: labels, annotations and managed fields are gone once the facts were made of them.
 type Header struct{ metav1.ObjectMeta }
 
+// HeaderOf trims the metadata of an object.
 func HeaderOf(o metav1.Object) Header {
 	return Header{metav1.ObjectMeta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
@@ -85,10 +86,13 @@ func (m *Mirror[T]) Get(namespace, name string) (T, bool) {
 	return t, ok
 }
 
+// Synced reports whether everything was read once.
 func (m *Mirror[T]) Synced() bool { return m == nil || m.Informer.HasSynced() }
 
+// Name is the name of the kind.
 func (m *Mirror[T]) Name() string { return m.kind }
 
+// Run watches until stop is closed.
 func (m *Mirror[T]) Run(stop <-chan struct{}) { m.Informer.Run(stop) }
 
 // OnChange calls f with the facts before and after each change; before is the zero T when the object appeared, after when it went.

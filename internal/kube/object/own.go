@@ -50,6 +50,7 @@ func OwnResources() []ownResource {
 	}
 }
 
+// KindOf is the kind of the objects of a resource of ours.
 func KindOf(gvr schema.GroupVersionResource) string {
 	for _, r := range OwnResources() {
 		if r.GVR == gvr {

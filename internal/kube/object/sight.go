@@ -48,6 +48,7 @@ type Sights struct {
 	waiting  []Sight
 }
 
+// See adds a write that must become visible.
 func (s *Sights) See(one Sight) {
 	s.SightsMu.Lock()
 	defer s.SightsMu.Unlock()

@@ -29,8 +29,10 @@ func PutStatus(ctx context.Context, dyn dynamic.Interface, gvr schema.GroupVersi
 // StaleError says that the facts moved on: nothing was written.
 type StaleError struct{ err error }
 
+// Error implements error.
 func (e *StaleError) Error() string { return e.err.Error() }
 
+// Unwrap gives the error that says so.
 func (e *StaleError) Unwrap() error { return e.err }
 
 // StaleOf makes a StaleError of an error.
@@ -48,14 +50,17 @@ func MergePatch(body map[string]any) []byte {
 	return b
 }
 
+// PatchOptions are those of every patch.
 func PatchOptions() metav1.PatchOptions {
 	return metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}
 }
 
+// CreateOptions are those of every create.
 func CreateOptions() metav1.CreateOptions {
 	return metav1.CreateOptions{FieldManager: v1alpha1.FieldManager}
 }
 
+// UpdateOptions are those of every update.
 func UpdateOptions() metav1.UpdateOptions {
 	return metav1.UpdateOptions{FieldManager: v1alpha1.FieldManager}
 }

@@ -57,6 +57,7 @@ type Groups struct {
 	podGroups podGroups
 }
 
+// New makes the groups of a cluster.
 func New(w *watch.Watcher, r *recorder.Recorder) *Groups {
 	return &Groups{Watcher: w, Recorder: r}
 }

@@ -19,6 +19,7 @@ type Doubt struct {
 	Then  string
 }
 
+// String is the doubt as a sentence.
 func (d *Doubt) String() string {
 	return fmt.Sprintf("%s is %v, which is not believed: %s", d.Field, d.Value, d.Then)
 }

@@ -24,6 +24,7 @@ type Recorder struct {
 	Said map[string]string
 }
 
+// New makes a recorder that has said nothing.
 func New(log *slog.Logger) *Recorder { return &Recorder{log: log, Said: map[string]string{}} }
 
 // News reports whether a trouble is there and differs from what was said of it last.

@@ -30,10 +30,9 @@ import (
 
 // reporter remembers what was reported, so that nothing is reported twice.
 type reporter struct {
-	// Written is when the status of an object was written last, in the Clock's time; said is the standing trouble
-	// reported last, foretold the largest lack reported for a day.
+	// Written is when the status of an object was written last, in the Clock's time; foretold is the largest lack
+	// reported for a day.
 	Written  map[string]LastWrite
-	said     map[string]string
 	foretold map[foretold]fleet.Resources
 	free     freeSince
 	// scaled are the scales that the status of a service does not show yet.
@@ -47,21 +46,8 @@ type unshown struct{ first, last time.Time }
 type LastWrite struct{ at, compared, Seen time.Time }
 
 func newReporter() reporter {
-	return reporter{Written: map[string]LastWrite{}, said: map[string]string{}, foretold: map[foretold]fleet.Resources{},
+	return reporter{Written: map[string]LastWrite{}, foretold: map[foretold]fleet.Resources{},
 		scaled: map[fleet.ServiceID]unshown{}}
-}
-
-// news reports whether a trouble is there and differs from what was said of it last.
-func (r *reporter) news(key, text string) bool {
-	if text == "" {
-		delete(r.said, key)
-		return false
-	}
-	if r.said[key] == text {
-		return false
-	}
-	r.said[key] = text
-	return true
 }
 
 // forget drops the objects that were not seen for two turns, and scales that should long have been shown: they are gone.
@@ -82,6 +68,7 @@ type Reporter struct {
 	newerMet func() map[protocol.Object]string
 }
 
+// New makes the reporter of a cluster; newerMet are the objects where the last plan met the epoch of a newer leader.
 func New(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *podgroups.Groups, newerMet func() map[protocol.Object]string) *Reporter {
 	return &Reporter{Watcher: w, Observer: o, Recorder: r, Lists: l, Groups: g, Memory: newReporter(), newerMet: newerMet}
 }

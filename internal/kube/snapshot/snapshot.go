@@ -59,6 +59,7 @@ type Observer struct {
 	seenAt int64
 }
 
+// New makes the observer of what is watched.
 func New(w *watch.Watcher, t *leadership.Term) *Observer {
 	return &Observer{Watcher: w, Term: t, Before: func() {}}
 }

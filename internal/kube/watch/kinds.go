@@ -26,6 +26,7 @@ const (
 // KindName names a kind as references do.
 type KindName struct{ APIVersion, Kind string }
 
+// NameOfKind is the kind that a reference names.
 func NameOfKind(ref *v1alpha1.TargetRef) KindName { return KindName{ref.APIVersion, ref.Kind} }
 
 // kinds are the workloads of other operators. A kind is watched while an ElasticJob names it and the cluster has it:

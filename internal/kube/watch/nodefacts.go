@@ -51,6 +51,7 @@ type NodeFacts struct {
 	Offers bool
 }
 
+// NewNodeFacts reads a machine.
 func NewNodeFacts(n *corev1.Node) *NodeFacts {
 	f := &NodeFacts{
 		Header:    object.HeaderOf(n),
@@ -100,6 +101,7 @@ func NewNodeFacts(n *corev1.Node) *NodeFacts {
 	return f
 }
 
+// KeepAnnotations are those that keep node autoscalers off a machine.
 func KeepAnnotations() []string { return []string{AnnotationScaleDownDisabled, AnnotationDoNotDisrupt} }
 
 // fenceOf is the stronger of the fences among a node's taints.
@@ -117,6 +119,7 @@ func fenceOf(ts []corev1.Taint) fleet.Fence {
 	return fence
 }
 
+// IsFence reports whether a taint cuts a machine off.
 func IsFence(t corev1.Taint) bool { return t.Key == v1alpha1.TaintFenced }
 
 // NamespaceFacts is one namespace: tenants choose them by label, and the controller's own carries the freeze.
@@ -179,6 +182,7 @@ func (a *agents) forget(f *LeaseFacts) {
 	delete(a.last, f.UID)
 }
 
+// NewLeaseFacts reads a Lease.
 func NewLeaseFacts(l *coordinationv1.Lease) *LeaseFacts {
 	f := &LeaseFacts{Header: object.HeaderOf(l), Duration: AgentTerm(l), Seen: time.Now()}
 	if l.Spec.RenewTime != nil {
@@ -196,6 +200,7 @@ func AgentTerm(l *coordinationv1.Lease) time.Duration {
 	return min(time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second, mostAgentLease)
 }
 
+// Alive reports whether the holder showed life in time.
 func (l *LeaseFacts) Alive(wall time.Time) bool {
 	return !l.renewed.IsZero() && wall.Sub(l.Seen) <= l.Duration
 }

@@ -50,6 +50,7 @@ func newOfflineFacts(o metav1.Object, w adapter.Workload) *OfflineFacts {
 	return f
 }
 
+// NewBatchJobFacts reads a Job.
 func NewBatchJobFacts(j *batchv1.Job) *OfflineFacts {
 	return newOfflineFacts(j, adapter.ReadBatchJob(j))
 }

@@ -54,6 +54,7 @@ type Options struct {
 	Exit func(code int)
 }
 
+// WithDefaults fills in what was left out.
 func (o Options) WithDefaults() (Options, error) {
 	switch {
 	case o.Namespace == "":

@@ -59,6 +59,7 @@ type notice struct {
 	Deadline time.Time `json:"deadline"`
 }
 
+// NewPodFacts reads a pod.
 func NewPodFacts(p *corev1.Pod) *PodFacts {
 	f := &PodFacts{
 		Header:    object.HeaderOf(p),

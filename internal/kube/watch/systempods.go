@@ -57,13 +57,16 @@ func (c *Watcher) watchDaemonKinds(ctx context.Context) {
 // Witness finds in the mirrors what only the cluster's operators can make.
 type Witness struct{ C *Watcher }
 
+// IsTenant implements facts.Witness.
 func (w Witness) IsTenant(namespace string) bool {
 	ns, ok := w.C.Namespaces.Get("", namespace)
 	return ok && ns.Labels[v1alpha1.LabelTenant] == "true"
 }
 
+// IsDaemonKind implements facts.Witness.
 func (w Witness) IsDaemonKind(k Kind) bool { return w.C.daemonKinds[k] != nil }
 
+// DaemonUID implements facts.Witness.
 func (w Witness) DaemonUID(k Kind, namespace, name string) types.UID {
 	daemons := w.C.daemonKinds[k]
 	if k == facts.KindDaemonSet {
@@ -75,6 +78,7 @@ func (w Witness) DaemonUID(k Kind, namespace, name string) types.UID {
 	return ""
 }
 
+// NodeUID implements facts.Witness.
 func (w Witness) NodeUID(name string) types.UID {
 	if n, ok := w.C.Nodes.Get("", name); ok {
 		return n.UID

@@ -39,6 +39,7 @@ type Watcher struct {
 	Changes atomic.Int64
 }
 
+// New makes a watcher that watches nothing yet; heard is called with the holder of the Lease, as the watch brings it.
 func New(core kubernetes.Interface, dyn dynamic.Interface, o Options, heard func(holder string, transitions int)) *Watcher {
 	return &Watcher{Options: o, Core: core, Dyn: dyn, heard: heard, Evictions: eviction.NewMemory(), Kinds: newKinds(), wake: make(chan struct{}, 1)}
 }
@@ -85,6 +86,7 @@ func (c *Watcher) waits() {
 // operator changed a spec or the freeze.
 func (c *Watcher) Wake() <-chan struct{} { return c.wake }
 
+// Nudge asks for a cycle.
 func (c *Watcher) Nudge() {
 	select {
 	case c.wake <- struct{}{}:
@@ -95,6 +97,7 @@ func (c *Watcher) Nudge() {
 // optionalKinds says which kinds of others the cluster has.
 type optionalKinds struct{ topologies, scaledObjects, cronHPAs, vpas bool }
 
+// Discover finds the kinds that the cluster has. It fails with the CRDs of ours that are not installed.
 func (c *Watcher) Discover(ctx context.Context) (optionalKinds, error) {
 	var o optionalKinds
 	have, err := c.Serves(v1alpha1.GroupVersion.String())
@@ -152,6 +155,7 @@ func (c *Watcher) waitSynced(ctx context.Context) error {
 	}
 }
 
+// Unsynced names the kinds that were not read yet.
 func (c *Watcher) Unsynced() []string {
 	var out []string
 	for _, m := range c.mirrors.all() {

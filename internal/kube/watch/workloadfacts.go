@@ -64,6 +64,7 @@ type WorkloadFacts struct {
 	Lacks bool
 }
 
+// NewDeploymentFacts reads a Deployment.
 func NewDeploymentFacts(d *appsv1.Deployment) *WorkloadFacts {
 	f := &WorkloadFacts{Header: object.HeaderOf(d), Replicas: replicasOf(d.Spec.Replicas), Request: convert.PodRequests(&d.Spec.Template.Spec), Devices: deviceAsksOf(&d.Spec.Template.Spec), Tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
 		Writers: replicaWriters(d.ManagedFields), Leader: leadership.StampOn(d)}
@@ -75,6 +76,7 @@ func NewDeploymentFacts(d *appsv1.Deployment) *WorkloadFacts {
 	return f
 }
 
+// NewStatefulSetFacts reads a StatefulSet.
 func NewStatefulSetFacts(s *appsv1.StatefulSet) *WorkloadFacts {
 	f := &WorkloadFacts{Header: object.HeaderOf(s), Replicas: replicasOf(s.Spec.Replicas), Request: convert.PodRequests(&s.Spec.Template.Spec), Devices: deviceAsksOf(&s.Spec.Template.Spec), Tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
 		Writers: replicaWriters(s.ManagedFields), UpdateRevision: s.Status.UpdateRevision, Leader: leadership.StampOn(s)}
@@ -186,6 +188,7 @@ type ScalerFacts struct {
 	Paused bool
 }
 
+// NewHPAFacts reads a HorizontalPodAutoscaler.
 func NewHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *ScalerFacts {
 	f := &ScalerFacts{Header: object.HeaderOf(h), Min: replicasOf(h.Spec.MinReplicas), Max: h.Spec.MaxReplicas, Leader: leadership.StampOn(h),
 		Target: convert.TargetKey{Namespace: h.Namespace, Kind: h.Spec.ScaleTargetRef.Kind, Name: h.Spec.ScaleTargetRef.Name}}
