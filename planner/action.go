@@ -3,8 +3,10 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"time"
+
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/reason"
-	"iter"
 )
 
 // ActionKind names what an action does; receipts, metrics and the journal use it.
@@ -77,66 +79,6 @@ type Key struct {
 // KeyOf is the key of an action.
 func KeyOf(a Action) Key { return Key{a.ActionKind(), a.Subjects()[0].Name} }
 
-// Stage is one list of a plan. Stages are carried out one after another, in the order of [Plan.Stages].
-type Stage struct {
-	Kind    ActionKind
-	Actions iter.Seq[Action]
-}
-
-// Stages lists the actions of the plan by the lists they stand in, in the order in which they are carried out: what takes away comes before
-// what gives.
-func (p *Plan) Stages() []Stage {
-	return []Stage{
-		stageOf(ActionUnmark, p.Unmarks),
-		stageOf(ActionScale, p.Lowers),
-		stageOf(ActionGiveBack, p.GiveBacks),
-		stageOf(ActionMove, p.Moves),
-		stageOf(ActionNotice, p.Notices),
-		stageOf(ActionEvict, p.Evictions),
-		stageOf(ActionKill, p.Kills),
-		stageOf(ActionJobScale, p.Jobs),
-		stageOf(ActionFiller, p.Fillers),
-		stageOf(ActionMark, p.Marks),
-		stageOf(ActionScale, p.Raises),
-		stageOf(ActionResize, p.Resizes),
-	}
-}
-
-// action is a pointer to an element of one of the plan's lists.
-type action[T any] interface {
-	*T
-	Action
-}
-
-func stageOf[T any, A action[T]](kind ActionKind, list []T) Stage {
-	return Stage{Kind: kind, Actions: func(yield func(Action) bool) {
-		for i := range list {
-			if !yield(A(&list[i])) {
-				return
-			}
-		}
-	}}
-}
-
-// Actions yields every action in the order in which the plan is carried out.
-func (p *Plan) Actions() iter.Seq[Action] {
-	return func(yield func(Action) bool) {
-		for _, stage := range p.Stages() {
-			for a := range stage.Actions {
-				if !yield(a) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// CountActions counts them.
-func (p *Plan) CountActions() int {
-	return len(p.Unmarks) + len(p.Lowers) + len(p.GiveBacks) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Kills) + len(p.Jobs) +
-		len(p.Fillers) + len(p.Marks) + len(p.Raises) + len(p.Resizes)
-}
-
 // subjects drops those without a name: an eviction for a quota has no loan, say.
 func subjects(all ...Subject) []Subject {
 	out := all[:0]
@@ -146,6 +88,39 @@ func subjects(all ...Subject) []Subject {
 		}
 	}
 	return out
+}
+
+// PodRef names one pod for good: a UID never comes back.
+type PodRef struct {
+	Name fleet.Name
+	ID   fleet.UID
+}
+
+// Charge is what one action takes from the disruption budget of a pool.
+type Charge struct {
+	Pool fleet.PoolID
+	Pods int
+	// Due says that the room goes back to whom it was lent by: it is counted on the line of the recalls, shown and never blocked.
+	Due bool
+}
+
+// On returns a ledger on which the pods of an owner are counted, on the line that is theirs.
+func (c Charge) On(l fleet.Ledger, now time.Time, owner string) fleet.Ledger {
+	if c.Due {
+		return l.ChargeRecalls(now, c.Pods)
+	}
+	return l.Charge(now, owner, c.Pods)
+}
+
+// Unmark takes the mark of a victim back from a pod that stays. The mark says for which scale-in it was written, so
+// that what the target's controller really took can be seen in the facts alone, by whichever leader looks.
+type Unmark struct {
+	Service fleet.ServiceID
+	Pod     PodRef
+	Node    string
+	// Passed says that the scale-in is over and took another pod instead.
+	Passed bool
+	Why    reason.Reason
 }
 
 // ActionKind implements [Action].
@@ -162,6 +137,23 @@ func (a *Unmark) ActionWhy() reason.Reason { return a.Why }
 // Summary implements [Action].
 func (a *Unmark) Summary() string { return "Unmark " + a.Pod.Name.String() }
 
+// Scale sets the replicas of one service's target.
+type Scale struct {
+	Service  fleet.ServiceID
+	Target   fleet.Name
+	Kind     string
+	By       fleet.Actuation
+	From, To int32
+	// Version is the resourceVersion of the facts that the decision depends on (the target's, or the HPA's).
+	Version string
+	// Victims are the pods that a scale-in should take: their deletion cost is written just before the scale.
+	Victims []PodRef
+	// Charges are the victims that go because a machine is to be emptied, or that a quota takes back: they are written
+	// into the disruption ledgers before the scale.
+	Charges []Charge
+	Why     reason.Reason
+}
+
 // ActionKind implements [Action].
 func (*Scale) ActionKind() ActionKind { return ActionScale }
 
@@ -174,6 +166,16 @@ func (a *Scale) ActionWhy() reason.Reason { return a.Why }
 // Summary implements [Action].
 func (a *Scale) Summary() string { return fmt.Sprintf("Scale %d -> %d", a.From, a.To) }
 
+// GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they were before, and no
+// mark of ours.
+type GiveBack struct {
+	HPA fleet.Name
+	ID  fleet.UID
+	// From is the floor that stands there, To what its owner had.
+	From, To int32
+	Why      reason.Reason
+}
+
 // ActionKind implements [Action].
 func (*GiveBack) ActionKind() ActionKind { return ActionGiveBack }
 
@@ -185,6 +187,38 @@ func (a *GiveBack) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *GiveBack) Summary() string { return fmt.Sprintf("Give back %d -> %d", a.From, a.To) }
+
+// MoveKind is one arrow of the loan's phase machine.
+type MoveKind string
+
+// The moves.
+const (
+	MoveBegin    MoveKind = "Begin"    // a machine or socket begins to empty for a loan
+	MoveLend     MoveKind = "Lend"     // it is clean, and the borrower has it
+	MoveCancel   MoveKind = "Cancel"   // it stays at home: it is needed, or did not empty in time
+	MoveRecall   MoveKind = "Recall"   // the borrower is notified of the recall
+	MoveTurnBack MoveKind = "TurnBack" // the recall is taken back: the tide turned
+	MoveAnnounce MoveKind = "Announce" // a deadline is announced again, as after a freeze
+	MoveDrain    MoveKind = "Drain"    // the notice is over: pods of the borrower are evicted
+	MoveFence    MoveKind = "Fence"    // pods did not end in time: the machine is cut off by a taint
+	MoveWriteOff MoveKind = "WriteOff" // the machine is still not clean: its capacity counts as lost
+	MoveReturn   MoveKind = "Return"   // it is clean and at home again
+	MoveNodeGone MoveKind = "NodeGone" // the machine left the cluster
+	MoveAdopt    MoveKind = "Adopt"    // a parcel that its borrower uses although no loan says so gets one, which begins with the notice
+	MoveClear    MoveKind = "Clear"    // remove an entry of the NodeShare whose loan is gone and whose parcel is home
+	MoveForget   MoveKind = "Forget"   // delete an ended loan and its entry in the NodeShare
+	MoveRepair   MoveKind = "Repair"   // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
+)
+
+// Move takes one loan one step further. Before is the loan as the decision saw it, After as the phase machine makes it.
+type Move struct {
+	Kind          MoveKind
+	Before, After fleet.Loan
+	Node          string
+	// Rest is what the machine's share says of its rest from then on, where the loan is forgotten.
+	Rest fleet.Rest
+	Why  reason.Reason
+}
 
 // ActionKind implements [Action].
 func (*Move) ActionKind() ActionKind { return ActionMove }
@@ -209,6 +243,18 @@ func (a *Move) Summary() string {
 	return fmt.Sprintf("%s: %s -> %s", a.Kind, before, a.After.Phase)
 }
 
+// Notice writes the checkpoint notice on one borrower's pod.
+type Notice struct {
+	Pod      PodRef
+	Loan     fleet.LoanID
+	Epoch    int64
+	Deadline time.Time
+	// Again says that the pod knows of this epoch already and only the deadline moved: an answer that it gave stands.
+	Again bool
+	// TakenBack says that the pod may work on: the notice it carries stands no more.
+	TakenBack bool
+}
+
 // ActionKind implements [Action].
 func (*Notice) ActionKind() ActionKind { return ActionNotice }
 
@@ -222,6 +268,14 @@ func (*Notice) ActionWhy() reason.Reason { return reason.Reason{} }
 
 // Summary implements [Action].
 func (a *Notice) Summary() string { return "Notice " + a.Pod.Name.String() }
+
+// Eviction ends one borrower's pod through the Eviction API. Only offline pods are ever named here.
+type Eviction struct {
+	Pod  PodRef
+	Loan fleet.LoanID
+	Job  fleet.JobID
+	Why  reason.Reason
+}
 
 // ActionKind implements [Action].
 func (*Eviction) ActionKind() ActionKind { return ActionEvict }
@@ -237,6 +291,15 @@ func (a *Eviction) ActionWhy() reason.Reason { return a.Why }
 // Summary implements [Action].
 func (a *Eviction) Summary() string { return "Evict " + a.Pod.Name.String() }
 
+// Kill ends, with no grace, one borrower's pod that should have ended, after the time that its loan announced. Only
+// offline pods are ever named here.
+type Kill struct {
+	Pod  PodRef
+	Loan fleet.LoanID
+	Job  fleet.JobID
+	Why  reason.Reason
+}
+
 // ActionKind implements [Action].
 func (*Kill) ActionKind() ActionKind { return ActionKill }
 
@@ -250,6 +313,22 @@ func (a *Kill) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *Kill) Summary() string { return "Kill " + a.Pod.Name.String() }
+
+// JobScale sets the parallelism of one member of an elastic job.
+type JobScale struct {
+	Job      fleet.JobID
+	Role     string
+	Workload fleet.Name
+	Kind     string
+	From, To int32
+	// Victims names the pods that a smaller size takes, where the workload's operator accepts names, or their hosts are
+	// listed.
+	Victims []string
+	Version string
+	// Charges are the members that go for others: they are written into the disruption ledgers before the scale.
+	Charges []Charge
+	Why     reason.Reason
+}
 
 // Member names the member of the job in receipts.
 func (a *JobScale) Member() string { return string(a.Job) + "/" + a.Role }
@@ -267,6 +346,18 @@ func (a *JobScale) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
 func (a *JobScale) Summary() string { return fmt.Sprintf("Scale %s %d -> %d", a.Role, a.From, a.To) }
+
+// Filler holds room on a node: a pause pod of high priority that goes at once when told.
+type Filler struct {
+	// Name is derived from node, pool and size, so that the same want gives the same pod.
+	Name    string
+	Node    string
+	Room    fleet.Resources
+	Delete  bool
+	ID      fleet.UID // of the pod to delete
+	Loan    fleet.LoanID
+	Purpose reason.Code // what the room is kept for
+}
 
 // ActionKind implements [Action].
 func (*Filler) ActionKind() ActionKind { return ActionFiller }
@@ -287,6 +378,13 @@ func (a *Filler) Summary() string {
 	return "Fill " + a.Room.String()
 }
 
+// Mark sets the marks of one node.
+type Mark struct {
+	Node string
+	ID   fleet.NodeID
+	Want fleet.NodeMarks
+}
+
 // ActionKind implements [Action].
 func (*Mark) ActionKind() ActionKind { return ActionMark }
 
@@ -298,6 +396,21 @@ func (*Mark) ActionWhy() reason.Reason { return reason.Reason{} }
 
 // Summary implements [Action].
 func (*Mark) Summary() string { return "Mark" }
+
+// Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods (InPlace).
+type Resize struct {
+	Service fleet.ServiceID
+	Target  fleet.Name
+	Kind    string
+	By      fleet.RequestsMode
+	// From is what is requested now, by the template or by the first of Pods; To what should be. An amount that stays is the same in both.
+	From, To fleet.Resources
+	// Pods are those to resize in place.
+	Pods []PodRef
+	// Charges are the pods that the target's strategy rolls over: they are written into the disruption ledgers before the change.
+	Charges []Charge
+	Why     reason.Reason
+}
 
 // ActionKind implements [Action].
 func (*Resize) ActionKind() ActionKind { return ActionResize }
@@ -326,3 +439,17 @@ var (
 	_ Action = (*Mark)(nil)
 	_ Action = (*Resize)(nil)
 )
+
+// concerned is the object under which a withheld action is looked for: a job and not its member, a loan and not one of its pods.
+func concerned(a Action) Subject {
+	if j, ok := a.(*JobScale); ok {
+		return Subject{SubjectJob, string(j.Job)}
+	}
+	all := a.Subjects()
+	for _, s := range all {
+		if s.Kind != SubjectPod && s.Kind != SubjectFiller {
+			return s
+		}
+	}
+	return all[0]
+}

@@ -9,18 +9,6 @@ import (
 	"github.com/springtide/springtide/reclaim"
 )
 
-// Stray is a machine that the borrower uses although no loan says so.
-type Stray struct {
-	Node string
-	ID   fleet.NodeID
-	// Pool is where the machine is at home.
-	Pool fleet.PoolID
-	// Why names the loan that is gone, or the pods.
-	Why reason.Reason
-	// Held says what keeps the plan from making a loan of it; none where it makes one.
-	Held reason.Reason
-}
-
 // patientTurns is after how many loans that came to nothing, one after another, stray pods of a machine are no longer answered at once: the pause of the machine
 // doubles with each, up to an hour.
 const patientTurns = 2

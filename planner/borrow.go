@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-
 	"slices"
 	"time"
 
@@ -17,17 +16,6 @@ import (
 
 // fromOffline reports whether a loan's parcel is at home in an offline pool.
 func (m *maker) fromOffline(l *fleet.Loan) bool { return m.in.Snapshot.FromOffline(l) }
-
-// holdersOf are the online pools that hold machines of offline ones.
-func holdersOf(s *fleet.Snapshot) map[fleet.NodeID]fleet.PoolID {
-	out := map[fleet.NodeID]fleet.PoolID{}
-	for i := range s.Loans {
-		if l := &s.Loans[i]; l.Phase.Away() && s.FromOffline(l) {
-			out[l.Node] = l.To
-		}
-	}
-	return out
-}
 
 // borrow begins loans for what is short, and returns what stays so.
 func (m *lender) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {

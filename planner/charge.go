@@ -1,26 +1,8 @@
 package planner
 
 import (
-	"time"
-
 	"github.com/springtide/springtide/fleet"
 )
-
-// Charge is what one action takes from the disruption budget of a pool.
-type Charge struct {
-	Pool fleet.PoolID
-	Pods int
-	// Due says that the room goes back to whom it was lent by: it is counted on the line of the recalls, shown and never blocked.
-	Due bool
-}
-
-// On returns a ledger on which the pods of an owner are counted, on the line that is theirs.
-func (c Charge) On(l fleet.Ledger, now time.Time, owner string) fleet.Ledger {
-	if c.Due {
-		return l.ChargeRecalls(now, c.Pods)
-	}
-	return l.Charge(now, owner, c.Pods)
-}
 
 // chargedTo is the pool whose budget bounds what is taken off a machine.
 func (m *maker) chargedTo(node fleet.NodeID) fleet.PoolID {

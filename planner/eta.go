@@ -10,51 +10,6 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten. Times that are zero lie
-// beyond the outlook, a week ahead, and Why says what stands in the way.
-type ETA struct {
-	Job                        fleet.JobID
-	Earliest, Expected, Latest time.Time
-	// Members are those that the job needs to begin.
-	Members int
-	// Kind is a word for what it waits for.
-	Kind string
-	Why  reason.Reason
-}
-
-// Causes of a job's wait.
-const (
-	WaitsForTide      = "Tide"       // room that the ebb will leave
-	WaitsForHome      = "StableRoom" // room that is never lent: no tide brings it
-	WaitsForQuota     = "Quota"      // more than its tenant may ever use
-	WaitsForQuotaRoom = "QuotaRoom"  // what its tenant's other jobs have of the quota, or a slice that opens beyond the outlook
-	WaitsForSize      = "Size"       // a machine that is large enough
-	WaitsForRoom      = "Room"       // more than the outlook leaves at any time
-	WaitsForOutlook   = "Unforeseen" // nothing is known of the days ahead yet
-	WaitsForRetry     = "BackedOff"  // its own back-off, and room
-)
-
-// Verdict is how a job's beginning compares with what was said.
-type Verdict string
-
-// The verdicts.
-const (
-	BeganEarly  Verdict = "Early"
-	BeganWithin Verdict = "Within"
-	BeganLate   Verdict = "Late"
-)
-
-// Judge compares the time at which a job began with its band. A bound that lay beyond the outlook is no promise of anything before it.
-func (e *ETA) Judge(began time.Time) Verdict {
-	switch {
-	case e.Earliest.IsZero() || began.Before(e.Earliest):
-		return BeganEarly
-	case !e.Latest.IsZero() && began.After(e.Latest):
-		return BeganLate
-	}
-	return BeganWithin
-}
-
 // travel is the time from the moment at which the tide leaves room to the members' running. Parcels are begun to be emptied EmptyFor before that, and are
 // empty as soon as the pods on them have left: at once, or as late as the load goes. A step of the outlook is a quarter of an hour, which is the
 // least that the earliest is uncertain by.

@@ -1,19 +1,8 @@
 package planner
 
 import (
-	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/reason"
 )
-
-// GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they were before, and no
-// mark of ours.
-type GiveBack struct {
-	HPA fleet.Name
-	ID  fleet.UID
-	// From is the floor that stands there, To what its owner had.
-	From, To int32
-	Why      reason.Reason
-}
 
 // giveBacks finds the HPAs that no ElasticService asks to keep. A floor that goes takes away, so a new leader watches
 // one window first: the service may be about to be written again.

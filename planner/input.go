@@ -97,3 +97,22 @@ func DefaultOptions() Options {
 		Placement: 0.02,
 	}
 }
+
+// Outlook is the room that online is expected to leave to offline work over the coming week: by the quarter of an hour for a day, and by the hour
+// from there, where each hour repeats that of the day before it. It costs a walk along each service's tide, so it is made every quarter of an hour
+// and read in every plan.
+type Outlook struct {
+	At time.Time
+	// Begin[b][k] is what could be lent again in step k: it stays free for a whole term with the high watermark kept.
+	// Stay[b][k] is what needs not come home in it: it stays free for as long as a recall looks ahead, with the low
+	// one.
+	Begin, Stay [bands][]fleet.Resources
+}
+
+// The bands of an outlook: the load goes low, as expected, or high. Eight of ten days lie between the outer two, if each service is forecast well.
+const (
+	bandEarly = iota
+	bandExpected
+	bandLate
+	bands
+)

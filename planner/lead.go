@@ -11,20 +11,6 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// Lead is the time from the decision to recall to a ready online pod on the returned room, part by part: each of them is the 0.95 quantile
-// of what was measured, or the option's figure until enough was. Parts that are late at the same time are rarer still, so the sum is on the
-// early side.
-type Lead struct {
-	reclaim.Lead
-	// StartUp is that of the pool's services, Cycle the time to the next plan, Late how much later than at scrapes of 15 s their load is seen.
-	StartUp, Cycle, Late time.Duration
-}
-
-// Total is the sum of the parts.
-func (l Lead) Total() time.Duration {
-	return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle + l.Late
-}
-
 // recalls are the times that recalls are computed with.
 func (m *maker) recalls() reclaim.Options {
 	o := m.in.Options

@@ -279,16 +279,6 @@ func (m *lender) movesLeft(p *fleet.Pool) (int, reason.Reason) {
 	return max(atOnce, 0), reason.Of(reason.MotionBudget, p.MovesAtOnce)
 }
 
-// borrowerOf is the offline pool that borrows: the first by id.
-func borrowerOf(s *fleet.Snapshot) fleet.PoolID {
-	for i := range s.Pools {
-		if s.Pools[i].Class == fleet.Offline {
-			return s.Pools[i].ID
-		}
-	}
-	return ""
-}
-
 // newLoan names the loan after its machine, its first cell and the time, so that a plan that is made twice names it twice alike.
 func (m *maker) newLoan(from, to fleet.PoolID, c reclaim.Candidate) fleet.Loan {
 	at := m.in.Snapshot.At

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -274,29 +273,3 @@ func atLeast(own int32, asked float64) int32 {
 }
 
 func figure(v float64) string { return fmt.Sprintf("%.4g", v) }
-
-// holdsBack are the bounds that make a member a bottleneck; a rate is over in a moment.
-var holdsBack = []reason.Code{hpa.LimitedMax, hpa.LimitedQuota, hpa.LimitedRoom}
-
-// bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the
-// room of its pool. The others' work beyond it waits there.
-func (m *maker) bottlenecks() {
-	_, members := linkGroups(m.in.Snapshot)
-	views, targets := m.plan.Links, m.plan.Targets
-	for v := range views {
-		held := slices.DeleteFunc(slices.Clone(members[views[v].Group]), func(i int) bool {
-			t := &targets[i]
-			return t.Wanted <= t.Replicas || !slices.Contains(holdsBack, t.Limited)
-		})
-		if len(held) == 0 {
-			continue
-		}
-		i := slices.MinFunc(held, func(a, b int) int {
-			x, y := &targets[a], &targets[b]
-			return cmp.Or(cmp.Compare(float64(x.Replicas)/float64(x.Wanted), float64(y.Replicas)/float64(y.Wanted)), cmp.Compare(x.Service, y.Service))
-		})
-		t := &targets[i]
-		views[v].Bottleneck = t.Service
-		views[v].Why = reason.Of(reason.HoldsChainBack, reason.Of(t.Limited), t.Replicas, t.Wanted)
-	}
-}

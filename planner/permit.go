@@ -158,32 +158,3 @@ func staleEvidence(_ *Input, of permitted, d direction) reason.Reason {
 }
 
 func modeCode(m fleet.Mode) reason.Code { return reason.Code("Mode" + string(m)) }
-
-// concerned is the object under which a withheld action is looked for: a job and not its member, a loan and not one of its pods.
-func concerned(a Action) Subject {
-	if j, ok := a.(*JobScale); ok {
-		return Subject{SubjectJob, string(j.Job)}
-	}
-	all := a.Subjects()
-	for _, s := range all {
-		if s.Kind != SubjectPod && s.Kind != SubjectFiller {
-			return s
-		}
-	}
-	return all[0]
-}
-
-// gate holds back what a freeze forbids, after everything was planned: what would be done shows in explain, step by
-// step. All else is asked of [Input.permit]
-// where it is planned, since what is not permitted must spend no budget that others wait for.
-func (m *maker) gate() {
-	by := m.in.permit(permitted{}, gives)
-	if by.None() {
-		return
-	}
-	for a := range m.plan.Actions() {
-		m.withholdOnce(concerned(a), a.Summary(), by, a.ActionWhy())
-	}
-	p := &m.plan
-	p.Unmarks, p.Lowers, p.GiveBacks, p.Moves, p.Notices, p.Evictions, p.Kills, p.Jobs, p.Fillers, p.Marks, p.Raises, p.Resizes = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
-}

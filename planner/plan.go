@@ -1,12 +1,14 @@
 package planner
 
 import (
+	"iter"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/quota"
 	"github.com/springtide/springtide/reason"
+	"github.com/springtide/springtide/reclaim"
 )
 
 // Plan is the whole decision of one cycle: a struct of work that does none of it. The order of its lists is its contract, and the
@@ -63,130 +65,11 @@ type Plan struct {
 	Withheld []Withheld
 }
 
-// Scale sets the replicas of one service's target.
-type Scale struct {
-	Service  fleet.ServiceID
-	Target   fleet.Name
-	Kind     string
-	By       fleet.Actuation
-	From, To int32
-	// Version is the resourceVersion of the facts that the decision depends on (the target's, or the HPA's).
-	Version string
-	// Victims are the pods that a scale-in should take: their deletion cost is written just before the scale.
-	Victims []PodRef
-	// Charges are the victims that go because a machine is to be emptied, or that a quota takes back: they are written
-	// into the disruption ledgers before the scale.
-	Charges []Charge
-	Why     reason.Reason
-}
-
-// PodRef names one pod for good: a UID never comes back.
-type PodRef struct {
-	Name fleet.Name
-	ID   fleet.UID
-}
-
-// MoveKind is one arrow of the loan's phase machine.
-type MoveKind string
-
-// The moves.
-const (
-	MoveBegin    MoveKind = "Begin"    // a machine or socket begins to empty for a loan
-	MoveLend     MoveKind = "Lend"     // it is clean, and the borrower has it
-	MoveCancel   MoveKind = "Cancel"   // it stays at home: it is needed, or did not empty in time
-	MoveRecall   MoveKind = "Recall"   // the borrower is notified of the recall
-	MoveTurnBack MoveKind = "TurnBack" // the recall is taken back: the tide turned
-	MoveAnnounce MoveKind = "Announce" // a deadline is announced again, as after a freeze
-	MoveDrain    MoveKind = "Drain"    // the notice is over: pods of the borrower are evicted
-	MoveFence    MoveKind = "Fence"    // pods did not end in time: the machine is cut off by a taint
-	MoveWriteOff MoveKind = "WriteOff" // the machine is still not clean: its capacity counts as lost
-	MoveReturn   MoveKind = "Return"   // it is clean and at home again
-	MoveNodeGone MoveKind = "NodeGone" // the machine left the cluster
-	MoveAdopt    MoveKind = "Adopt"    // a parcel that its borrower uses although no loan says so gets one, which begins with the notice
-	MoveClear    MoveKind = "Clear"    // remove an entry of the NodeShare whose loan is gone and whose parcel is home
-	MoveForget   MoveKind = "Forget"   // delete an ended loan and its entry in the NodeShare
-	MoveRepair   MoveKind = "Repair"   // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
-)
-
-// Move takes one loan one step further. Before is the loan as the decision saw it, After as the phase machine makes it.
-type Move struct {
-	Kind          MoveKind
-	Before, After fleet.Loan
-	Node          string
-	// Rest is what the machine's share says of its rest from then on, where the loan is forgotten.
-	Rest fleet.Rest
-	Why  reason.Reason
-}
-
-// Notice writes the checkpoint notice on one borrower's pod.
-type Notice struct {
-	Pod      PodRef
-	Loan     fleet.LoanID
-	Epoch    int64
-	Deadline time.Time
-	// Again says that the pod knows of this epoch already and only the deadline moved: an answer that it gave stands.
-	Again bool
-	// TakenBack says that the pod may work on: the notice it carries stands no more.
-	TakenBack bool
-}
-
-// Eviction ends one borrower's pod through the Eviction API. Only offline pods are ever named here.
-type Eviction struct {
-	Pod  PodRef
-	Loan fleet.LoanID
-	Job  fleet.JobID
-	Why  reason.Reason
-}
-
-// Kill ends, with no grace, one borrower's pod that should have ended, after the time that its loan announced. Only
-// offline pods are ever named here.
-type Kill struct {
-	Pod  PodRef
-	Loan fleet.LoanID
-	Job  fleet.JobID
-	Why  reason.Reason
-}
-
-// JobScale sets the parallelism of one member of an elastic job.
-type JobScale struct {
-	Job      fleet.JobID
-	Role     string
-	Workload fleet.Name
-	Kind     string
-	From, To int32
-	// Victims names the pods that a smaller size takes, where the workload's operator accepts names, or their hosts are
-	// listed.
-	Victims []string
-	Version string
-	// Charges are the members that go for others: they are written into the disruption ledgers before the scale.
-	Charges []Charge
-	Why     reason.Reason
-}
-
 // GangView is how the minimum of one job stands, and why it does not run yet.
 type GangView struct {
 	Job fleet.JobID
 	fleet.Gang
 	Note reason.Reason
-}
-
-// Filler holds room on a node: a pause pod of high priority that goes at once when told.
-type Filler struct {
-	// Name is derived from node, pool and size, so that the same want gives the same pod.
-	Name    string
-	Node    string
-	Room    fleet.Resources
-	Delete  bool
-	ID      fleet.UID // of the pod to delete
-	Loan    fleet.LoanID
-	Purpose reason.Code // what the room is kept for
-}
-
-// Mark sets the marks of one node.
-type Mark struct {
-	Node string
-	ID   fleet.NodeID
-	Want fleet.NodeMarks
 }
 
 // PoolView is what one cycle saw of a pool that lends.
@@ -236,4 +119,145 @@ type Withheld struct {
 	Action  string // "scale 40 -> 31"
 	By      reason.Reason
 	Why     reason.Reason
+}
+
+// Stages lists the actions of the plan by the lists they stand in, in the order in which they are carried out: what takes away comes before
+// what gives.
+func (p *Plan) Stages() []Stage {
+	return []Stage{
+		stageOf(ActionUnmark, p.Unmarks),
+		stageOf(ActionScale, p.Lowers),
+		stageOf(ActionGiveBack, p.GiveBacks),
+		stageOf(ActionMove, p.Moves),
+		stageOf(ActionNotice, p.Notices),
+		stageOf(ActionEvict, p.Evictions),
+		stageOf(ActionKill, p.Kills),
+		stageOf(ActionJobScale, p.Jobs),
+		stageOf(ActionFiller, p.Fillers),
+		stageOf(ActionMark, p.Marks),
+		stageOf(ActionScale, p.Raises),
+		stageOf(ActionResize, p.Resizes),
+	}
+}
+
+// Actions yields every action in the order in which the plan is carried out.
+func (p *Plan) Actions() iter.Seq[Action] {
+	return func(yield func(Action) bool) {
+		for _, stage := range p.Stages() {
+			for a := range stage.Actions {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// CountActions counts them.
+func (p *Plan) CountActions() int {
+	return len(p.Unmarks) + len(p.Lowers) + len(p.GiveBacks) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Kills) + len(p.Jobs) +
+		len(p.Fillers) + len(p.Marks) + len(p.Raises) + len(p.Resizes)
+}
+
+// Stage is one list of a plan. Stages are carried out one after another, in the order of [Plan.Stages].
+type Stage struct {
+	Kind    ActionKind
+	Actions iter.Seq[Action]
+}
+
+// action is a pointer to an element of one of the plan's lists.
+type action[T any] interface {
+	*T
+	Action
+}
+
+func stageOf[T any, A action[T]](kind ActionKind, list []T) Stage {
+	return Stage{Kind: kind, Actions: func(yield func(Action) bool) {
+		for i := range list {
+			if !yield(A(&list[i])) {
+				return
+			}
+		}
+	}}
+}
+
+// ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten. Times that are zero lie
+// beyond the outlook, a week ahead, and Why says what stands in the way.
+type ETA struct {
+	Job                        fleet.JobID
+	Earliest, Expected, Latest time.Time
+	// Members are those that the job needs to begin.
+	Members int
+	// Kind is a word for what it waits for.
+	Kind string
+	Why  reason.Reason
+}
+
+// Verdict is how a job's beginning compares with what was said.
+type Verdict string
+
+// Causes of a job's wait.
+const (
+	WaitsForTide      = "Tide"       // room that the ebb will leave
+	WaitsForHome      = "StableRoom" // room that is never lent: no tide brings it
+	WaitsForQuota     = "Quota"      // more than its tenant may ever use
+	WaitsForQuotaRoom = "QuotaRoom"  // what its tenant's other jobs have of the quota, or a slice that opens beyond the outlook
+	WaitsForSize      = "Size"       // a machine that is large enough
+	WaitsForRoom      = "Room"       // more than the outlook leaves at any time
+	WaitsForOutlook   = "Unforeseen" // nothing is known of the days ahead yet
+	WaitsForRetry     = "BackedOff"  // its own back-off, and room
+)
+
+// The verdicts.
+const (
+	BeganEarly  Verdict = "Early"
+	BeganWithin Verdict = "Within"
+	BeganLate   Verdict = "Late"
+)
+
+// Judge compares the time at which a job began with its band. A bound that lay beyond the outlook is no promise of anything before it.
+func (e *ETA) Judge(began time.Time) Verdict {
+	switch {
+	case e.Earliest.IsZero() || began.Before(e.Earliest):
+		return BeganEarly
+	case !e.Latest.IsZero() && began.After(e.Latest):
+		return BeganLate
+	}
+	return BeganWithin
+}
+
+// Survival is a promise to the borrower of a lent parcel: no notice is planned before Until. It is fixed when the parcel is lent and is later
+// extended seldom and in large steps. It never moves earlier: only a notice ends it early, and such a notice counts as a broken term.
+// A parcel that online borrows is promised until it is due.
+type Survival struct {
+	Loan  fleet.LoanID
+	Until time.Time
+	// Due is when the parcel is to be home and clean if its notice comes at Until. A recall sets its own.
+	Due time.Time
+}
+
+// Stray is a machine that the borrower uses although no loan says so.
+type Stray struct {
+	Node string
+	ID   fleet.NodeID
+	// Pool is where the machine is at home.
+	Pool fleet.PoolID
+	// Why names the loan that is gone, or the pods.
+	Why reason.Reason
+	// Held says what keeps the plan from making a loan of it; none where it makes one.
+	Held reason.Reason
+}
+
+// Lead is the time from the decision to recall to a ready online pod on the returned room, part by part: each of them is the 0.95 quantile
+// of what was measured, or the option's figure until enough was. Parts that are late at the same time are rarer still, so the sum is on the
+// early side.
+type Lead struct {
+	reclaim.Lead
+	// StartUp is that of the pool's services, Cycle the time to the next plan, Late how much later than at scrapes of 15 s their load is seen.
+	StartUp, Cycle, Late time.Duration
+}
+
+// Total is the sum of the parts.
+func (l Lead) Total() time.Duration {
+	return l.Notice + l.Drain + l.Clean + l.StartUp + l.Cycle + l.Late
 }

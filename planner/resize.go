@@ -12,21 +12,6 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods (InPlace).
-type Resize struct {
-	Service fleet.ServiceID
-	Target  fleet.Name
-	Kind    string
-	By      fleet.RequestsMode
-	// From is what is requested now, by the template or by the first of Pods; To what should be. An amount that stays is the same in both.
-	From, To fleet.Resources
-	// Pods are those to resize in place.
-	Pods []PodRef
-	// Charges are the pods that the target's strategy rolls over: they are written into the disruption ledgers before the change.
-	Charges []Charge
-	Why     reason.Reason
-}
-
 const (
 	// resizeRest is the time from one change of a template to the next: a change rolls every pod over, and usage is weighed by a half-life
 	// of a day, so that a second one sooner would answer the first one's start-up.

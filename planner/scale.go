@@ -81,9 +81,3 @@ func (m *scaler) highest(svc *fleet.Service, k int32) (charges []Charge) {
 	}
 	return charges
 }
-
-// emptying reports whether a pod is on a machine of which a parcel is being emptied.
-func (m *maker) emptying(p *fleet.Pod) bool {
-	st := m.on(p.Node).Moves
-	return st.Emptying+st.Back > 0 && m.in.Snapshot.Node(p.Node) != nil
-}

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"github.com/springtide/springtide/hpa"
-	"github.com/springtide/springtide/quota"
 )
 
 // sizing is what services ask for and what becomes of it, in the order of the snapshot. Demands are made once a plan. A limit by others
@@ -30,20 +29,6 @@ func (z *sizing) decide(i int, d *hpa.Demand) hpa.Target {
 		t.Hold(by)
 	}
 	return t
-}
-
-// size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
-// what there is to divide, and what a link group asks of its members is such a wish; those of a tenant that wishes for more than it may have are
-// bound by its limit.
-func (m *maker) size() {
-	m.sizing = m.in.demands()
-	links, linked := m.sizing.link()
-	m.tenants = m.in.tenants(m.room, m.sizing.targets, linked)
-	m.plan.Division = quota.Divide(m.tenants.input)
-	for i := range m.plan.Division.Shares {
-		m.tenants.bound(m.sizing, &m.plan.Division.Shares[i])
-	}
-	m.plan.Targets, m.plan.Links = m.sizing.targets, links
 }
 
 // demands asks each service once.

@@ -9,16 +9,6 @@ import (
 	"github.com/springtide/springtide/reclaim"
 )
 
-// Survival is a promise to the borrower of a lent parcel: no notice is planned before Until. It is fixed when the parcel is lent and is later
-// extended seldom and in large steps. It never moves earlier: only a notice ends it early, and such a notice counts as a broken term.
-// A parcel that online borrows is promised until it is due.
-type Survival struct {
-	Loan  fleet.LoanID
-	Until time.Time
-	// Due is when the parcel is to be home and clean if its notice comes at Until. A recall sets its own.
-	Due time.Time
-}
-
 const (
 	// survivalStep is the grid of promises, and how often the planner looks for promises to extend.
 	survivalStep = 15 * time.Minute

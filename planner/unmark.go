@@ -5,17 +5,6 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// Unmark takes the mark of a victim back from a pod that stays. The mark says for which scale-in it was written, so
-// that what the target's controller really took can be seen in the facts alone, by whichever leader looks.
-type Unmark struct {
-	Service fleet.ServiceID
-	Pod     PodRef
-	Node    string
-	// Passed says that the scale-in is over and took another pod instead.
-	Passed bool
-	Why    reason.Reason
-}
-
 // unmarks compares what scale-ins took with what was marked to go. A mark that outlives its scale-in would have its pod
 // go first in the next one, whichever pods are chosen by then. The pods of a scale-in of this plan are left to it, but
 // for those that another took the turn of: they are reported once.
