@@ -100,7 +100,8 @@ type PodRef struct {
 type Charge struct {
 	Pool fleet.PoolID
 	Pods int
-	// Due says that the room goes back to whom it was lent by: it is counted on the line of the recalls, shown and never blocked.
+	// Due says that the room goes back to whom it was lent by: it is counted on the line of the recalls, shown and
+	// never blocked.
 	Due bool
 }
 
@@ -166,8 +167,8 @@ func (a *Scale) ActionWhy() reason.Reason { return a.Why }
 // Summary implements [Action].
 func (a *Scale) Summary() string { return fmt.Sprintf("Scale %d -> %d", a.From, a.To) }
 
-// GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they were before, and no
-// mark of ours.
+// GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they
+// were before, and no mark of ours.
 type GiveBack struct {
 	HPA fleet.Name
 	ID  fleet.UID
@@ -204,10 +205,12 @@ const (
 	MoveWriteOff MoveKind = "WriteOff" // the machine is still not clean: its capacity counts as lost
 	MoveReturn   MoveKind = "Return"   // it is clean and at home again
 	MoveNodeGone MoveKind = "NodeGone" // the machine left the cluster
-	MoveAdopt    MoveKind = "Adopt"    // a parcel that its borrower uses although no loan says so gets one, which begins with the notice
-	MoveClear    MoveKind = "Clear"    // remove an entry of the NodeShare whose loan is gone and whose parcel is home
-	MoveForget   MoveKind = "Forget"   // delete an ended loan and its entry in the NodeShare
-	MoveRepair   MoveKind = "Repair"   // bring a NodeShare that disagrees with its loan (a crash between two writes) in line
+	// a parcel that its borrower uses although no loan says so gets one, which begins with the notice
+	MoveAdopt  MoveKind = "Adopt"
+	MoveClear  MoveKind = "Clear"  // remove an entry of the NodeShare whose loan is gone and whose parcel is home
+	MoveForget MoveKind = "Forget" // delete an ended loan and its entry in the NodeShare
+	// bring a NodeShare that disagrees with its loan (a crash between two writes) in line
+	MoveRepair MoveKind = "Repair"
 )
 
 // Move takes one loan one step further. Before is the loan as the decision saw it, After as the phase machine makes it.
@@ -397,17 +400,20 @@ func (*Mark) ActionWhy() reason.Reason { return reason.Reason{} }
 // Summary implements [Action].
 func (*Mark) Summary() string { return "Mark" }
 
-// Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods (InPlace).
+// Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods
+// (InPlace).
 type Resize struct {
 	Service fleet.ServiceID
 	Target  fleet.Name
 	Kind    string
 	By      fleet.RequestsMode
-	// From is what is requested now, by the template or by the first of Pods; To what should be. An amount that stays is the same in both.
+	// From is what is requested now, by the template or by the first of Pods; To what should be. An amount that stays
+	// is the same in both.
 	From, To fleet.Resources
 	// Pods are those to resize in place.
 	Pods []PodRef
-	// Charges are the pods that the target's strategy rolls over: they are written into the disruption ledgers before the change.
+	// Charges are the pods that the target's strategy rolls over: they are written into the disruption ledgers before
+	// the change.
 	Charges []Charge
 	Why     reason.Reason
 }
@@ -440,7 +446,8 @@ var (
 	_ Action = (*Resize)(nil)
 )
 
-// concerned is the object under which a withheld action is looked for: a job and not its member, a loan and not one of its pods.
+// concerned is the object under which a withheld action is looked for: a job and not its member, a loan and not one of
+// its pods.
 func concerned(a Action) Subject {
 	if j, ok := a.(*JobScale); ok {
 		return Subject{SubjectJob, string(j.Job)}

@@ -98,9 +98,9 @@ func DefaultOptions() Options {
 	}
 }
 
-// Outlook is the room that online is expected to leave to offline work over the coming week: by the quarter of an hour for a day, and by the hour
-// from there, where each hour repeats that of the day before it. It costs a walk along each service's tide, so it is made every quarter of an hour
-// and read in every plan.
+// Outlook is the room that online is expected to leave to offline work over the coming week: by the quarter of an hour
+// for a day, and by the hour from there, where each hour repeats that of the day before it. It costs a walk along each
+// service's tide, so it is made every quarter of an hour and read in every plan.
 type Outlook struct {
 	At time.Time
 	// Begin[b][k] is what could be lent again in step k: it stays free for a whole term with the high watermark kept.
@@ -109,7 +109,8 @@ type Outlook struct {
 	Begin, Stay [bands][]fleet.Resources
 }
 
-// The bands of an outlook: the load goes low, as expected, or high. Eight of ten days lie between the outer two, if each service is forecast well.
+// The bands of an outlook: the load goes low, as expected, or high. Eight of ten days lie between the outer two, if
+// each service is forecast well.
 const (
 	bandEarly = iota
 	bandExpected

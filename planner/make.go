@@ -47,9 +47,9 @@ func (m *maker) order() {
 	})
 }
 
-// size judges every service and divides the capacity among their tenants. Services are sized without a quota first, since their wishes are
-// what there is to divide, and what a link group asks of its members is such a wish; those of a tenant that wishes for more than it may have are
-// bound by its limit.
+// size judges every service and divides the capacity among their tenants. Services are sized without a quota first,
+// since their wishes are what there is to divide, and what a link group asks of its members is such a wish; those of a
+// tenant that wishes for more than it may have are bound by its limit.
 func (m *maker) size() {
 	m.sizing = m.in.demands()
 	links, linked := m.sizing.link()
@@ -73,7 +73,8 @@ func (m *maker) gate() {
 		m.withholdOnce(concerned(a), a.Summary(), by, a.ActionWhy())
 	}
 	p := &m.plan
-	p.Unmarks, p.Lowers, p.GiveBacks, p.Moves, p.Notices, p.Evictions, p.Kills, p.Jobs, p.Fillers, p.Marks, p.Raises, p.Resizes = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	p.Unmarks, p.Lowers, p.GiveBacks, p.Moves, p.Notices, p.Evictions, p.Kills, p.Jobs, p.Fillers, p.Marks, p.Raises,
+		p.Resizes = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the
@@ -91,7 +92,8 @@ func (m *maker) bottlenecks() {
 		}
 		i := slices.MinFunc(held, func(a, b int) int {
 			x, y := &targets[a], &targets[b]
-			return cmp.Or(cmp.Compare(float64(x.Replicas)/float64(x.Wanted), float64(y.Replicas)/float64(y.Wanted)), cmp.Compare(x.Service, y.Service))
+			return cmp.Or(cmp.Compare(float64(x.Replicas)/float64(x.Wanted), float64(y.Replicas)/float64(y.Wanted)),
+				cmp.Compare(x.Service, y.Service))
 		})
 		t := &targets[i]
 		views[v].Bottleneck = t.Service

@@ -121,8 +121,8 @@ type Withheld struct {
 	Why     reason.Reason
 }
 
-// Stages lists the actions of the plan by the lists they stand in, in the order in which they are carried out: what takes away comes before
-// what gives.
+// Stages lists the actions of the plan by the lists they stand in, in the order in which they are carried out: what
+// takes away comes before what gives.
 func (p *Plan) Stages() []Stage {
 	return []Stage{
 		stageOf(ActionUnmark, p.Unmarks),
@@ -155,7 +155,8 @@ func (p *Plan) Actions() iter.Seq[Action] {
 
 // CountActions counts them.
 func (p *Plan) CountActions() int {
-	return len(p.Unmarks) + len(p.Lowers) + len(p.GiveBacks) + len(p.Moves) + len(p.Notices) + len(p.Evictions) + len(p.Kills) + len(p.Jobs) +
+	return len(p.Unmarks) + len(p.Lowers) + len(p.GiveBacks) + len(p.Moves) + len(p.Notices) + len(p.Evictions) +
+		len(p.Kills) + len(p.Jobs) +
 		len(p.Fillers) + len(p.Marks) + len(p.Raises) + len(p.Resizes)
 }
 
@@ -181,8 +182,8 @@ func stageOf[T any, A action[T]](kind ActionKind, list []T) Stage {
 	}}
 }
 
-// ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten. Times that are zero lie
-// beyond the outlook, a week ahead, and Why says what stands in the way.
+// ETA is when a waiting job is expected to begin: no sooner than Earliest, no later than Latest on eight days of ten.
+// Times that are zero lie beyond the outlook, a week ahead, and Why says what stands in the way.
 type ETA struct {
 	Job                        fleet.JobID
 	Earliest, Expected, Latest time.Time
@@ -198,10 +199,11 @@ type Verdict string
 
 // Causes of a job's wait.
 const (
-	WaitsForTide      = "Tide"       // room that the ebb will leave
-	WaitsForHome      = "StableRoom" // room that is never lent: no tide brings it
-	WaitsForQuota     = "Quota"      // more than its tenant may ever use
-	WaitsForQuotaRoom = "QuotaRoom"  // what its tenant's other jobs have of the quota, or a slice that opens beyond the outlook
+	WaitsForTide  = "Tide"       // room that the ebb will leave
+	WaitsForHome  = "StableRoom" // room that is never lent: no tide brings it
+	WaitsForQuota = "Quota"      // more than its tenant may ever use
+	// what its tenant's other jobs have of the quota, or a slice that opens beyond the outlook
+	WaitsForQuotaRoom = "QuotaRoom"
 	WaitsForSize      = "Size"       // a machine that is large enough
 	WaitsForRoom      = "Room"       // more than the outlook leaves at any time
 	WaitsForOutlook   = "Unforeseen" // nothing is known of the days ahead yet
@@ -215,7 +217,8 @@ const (
 	BeganLate   Verdict = "Late"
 )
 
-// Judge compares the time at which a job began with its band. A bound that lay beyond the outlook is no promise of anything before it.
+// Judge compares the time at which a job began with its band. A bound that lay beyond the outlook is no promise of
+// anything before it.
 func (e *ETA) Judge(began time.Time) Verdict {
 	switch {
 	case e.Earliest.IsZero() || began.Before(e.Earliest):
@@ -226,9 +229,9 @@ func (e *ETA) Judge(began time.Time) Verdict {
 	return BeganWithin
 }
 
-// Survival is a promise to the borrower of a lent parcel: no notice is planned before Until. It is fixed when the parcel is lent and is later
-// extended seldom and in large steps. It never moves earlier: only a notice ends it early, and such a notice counts as a broken term.
-// A parcel that online borrows is promised until it is due.
+// Survival is a promise to the borrower of a lent parcel: no notice is planned before Until. It is fixed when the
+// parcel is lent and is later extended seldom and in large steps. It never moves earlier: only a notice ends it early,
+// and such a notice counts as a broken term. A parcel that online borrows is promised until it is due.
 type Survival struct {
 	Loan  fleet.LoanID
 	Until time.Time
@@ -248,12 +251,13 @@ type Stray struct {
 	Held reason.Reason
 }
 
-// Lead is the time from the decision to recall to a ready online pod on the returned room, part by part: each of them is the 0.95 quantile
-// of what was measured, or the option's figure until enough was. Parts that are late at the same time are rarer still, so the sum is on the
-// early side.
+// Lead is the time from the decision to recall to a ready online pod on the returned room, part by part: each of them
+// is the 0.95 quantile of what was measured, or the option's figure until enough was. Parts that are late at the same
+// time are rarer still, so the sum is on the early side.
 type Lead struct {
 	reclaim.Lead
-	// StartUp is that of the pool's services, Cycle the time to the next plan, Late how much later than at scrapes of 15 s their load is seen.
+	// StartUp is that of the pool's services, Cycle the time to the next plan, Late how much later than at scrapes of
+	// 15 s their load is seen.
 	StartUp, Cycle, Late time.Duration
 }
 

@@ -176,7 +176,8 @@ func TestApplyMarksVictimsBeforeTheScale(t *testing.T) {
 	w.scaleReactor(0, 3)
 	rec := w.recordWrites()
 	a := lowerCart()
-	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}}
+	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"},
+		ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}}
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -212,7 +213,8 @@ func TestApplyKeepsMarksOfAScaleInThatGoesOn(t *testing.T) {
 	w := newWorld(t, objects...)
 	w.scaleReactor(0, 3)
 	a := lowerCart()
-	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}}
+	a.Victims = []planner.PodRef{{Name: fleet.Name{Namespace: "shop", Name: "cart-b"},
+		ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}}
 	if rs := w.do(t, planner.Plan{Lowers: []planner.Scale{a}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -274,12 +276,15 @@ func TestApplyHoldsBackAWholePlan(t *testing.T) {
 
 // lending is a machine n1 of pool web next to the pool batch.
 func lending(more ...metav1.Object) []metav1.Object {
-	return append([]metav1.Object{kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch)}, more...)
+	return append([]metav1.Object{kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Pool("batch", "Offline", kubetest.InBatch)}, more...)
 }
 
 func beginOn(name string, cells ...int) planner.Move {
-	l := fleet.Loan{ID: fleet.LoanID(name), Node: fleet.NodeID(kubetest.UID("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: cells,
-		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(kubetest.Now, reason.Said("ebb"))
+	l := fleet.Loan{ID: fleet.LoanID(name), Node: fleet.NodeID(kubetest.UID("Node", "n1")), NodeName: "n1",
+		Kind: fleet.KindNode, Cells: cells,
+		Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "web", To: "batch"}.Begin(kubetest.Now,
+		reason.Said("ebb"))
 	return planner.Move{Kind: planner.MoveBegin, Before: l, After: l, Node: "n1"}
 }
 
@@ -337,16 +342,19 @@ func TestApplyBeginOnAMachineThatCameBack(t *testing.T) {
 		t.Fatalf("result = %+v", rs[0])
 	}
 	s := w.share(t, "n1")
-	if s.Spec.NodeUID != string(kubetest.UID("Node", "n1")) || len(s.Spec.Parcels) != 1 || s.Spec.Parcels[0].LoanName != "l-a" {
+	if s.Spec.NodeUID != string(kubetest.UID("Node", "n1")) || len(s.Spec.Parcels) != 1 ||
+		s.Spec.Parcels[0].LoanName != "l-a" {
 		t.Errorf("share = %+v", s.Spec)
 	}
 }
 
 func TestApplyNodeGone(t *testing.T) {
-	w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Draining", 3, 0))
+	w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+		kubetest.InBatch), kubetest.Loan("l", "n1", "Draining", 3, 0))
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("l")
-	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveNodeGone, Before: before, After: before.NodeGone(kubetest.Now)}}}); rs[0].Outcome != loop.Done {
+	if rs := w.do(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveNodeGone, Before: before,
+		After: before.NodeGone(kubetest.Now)}}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
 	gone := *w.snapshot(t).Loan("l")
@@ -363,7 +371,8 @@ func TestApplyNodeGone(t *testing.T) {
 
 func TestApplyRepair(t *testing.T) {
 	// Stopped between the two writes of a recall: the share is at epoch 3, the loan still Lent at 2.
-	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3,
+		true, 0))...)
 	before := *w.snapshot(t).Loan("l")
 	after := before
 	after.Epoch = 4 // above the share's, so that its Clean report is void
@@ -379,7 +388,8 @@ func TestApplyRepair(t *testing.T) {
 
 // A loan that never had its share, since another one has the parcel, is cancelled by its own status alone.
 func TestCancelOfALoanWithoutItsParcel(t *testing.T) {
-	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0), kubetest.Loan("late", "n1", "Emptying", 1, 0))...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2,
+		true, 0), kubetest.Loan("late", "n1", "Emptying", 1, 0))...)
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("late")
 	after, err := before.Cancel(kubetest.Now, reason.Said("its parcel is in loan l"))
@@ -398,7 +408,8 @@ func TestCancelOfALoanWithoutItsParcel(t *testing.T) {
 }
 
 func TestApplyStepsAndForgets(t *testing.T) {
-	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Draining", 3, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Draining", 3, 0),
+		kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
 	rec := w.recordWrites()
 	before := *w.snapshot(t).Loan("l")
 	after, err := before.Return(kubetest.Now, w.snapshot(t).Nodes[0].Share.Find("l"))
@@ -411,7 +422,8 @@ func TestApplyStepsAndForgets(t *testing.T) {
 	if e := w.share(t, "n1").Spec.Parcels[0]; e.Holder != "web" || e.Next != "" || e.Epoch != 3 {
 		t.Errorf("entry after the return = %+v", e)
 	}
-	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" || convert.TimeOf(l.Status.CleanTime) != kubetest.Now.Add(-time.Minute) {
+	if l := w.loanObject(t, "l"); l.Status.Phase != "Returned" ||
+		convert.TimeOf(l.Status.CleanTime) != kubetest.Now.Add(-time.Minute) {
 		t.Errorf("loan after the return = %+v", l.Status)
 	}
 	// The same step again: the facts moved on.
@@ -470,7 +482,8 @@ func TestOrphans(t *testing.T) {
 			if len(s.Orphans) != c.orphans {
 				t.Fatalf("%+v, want %d", s.Orphans, c.orphans)
 			}
-			want := fleet.AdoptedHPA{Name: fleet.Name{Namespace: "shop", Name: "mine"}, ID: fleet.UID(kubetest.UID("HorizontalPodAutoscaler", "mine")), Min: 9, Own: 3, Version: "100"}
+			want := fleet.AdoptedHPA{Name: fleet.Name{Namespace: "shop", Name: "mine"},
+				ID: fleet.UID(kubetest.UID("HorizontalPodAutoscaler", "mine")), Min: 9, Own: 3, Version: "100"}
 			if c.orphans > 0 && s.Orphans[0] != want {
 				t.Errorf("%+v, want %+v", s.Orphans[0], want)
 			}
@@ -509,11 +522,13 @@ func TestApplyGivesBack(t *testing.T) {
 // recall is a machine on its way home with two offline pods.
 func recall() []metav1.Object {
 	a, b := kubetest.Pod("train", "bert-0", "n1", "Job", "bert"), kubetest.Pod("train", "bert-1", "n1", "Job", "bert")
-	return lending(kubetest.Loan("l", "n1", "Draining", 3, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), a, b)
+	return lending(kubetest.Loan("l", "n1", "Draining", 3, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, false,
+		0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), a, b)
 }
 
 func evict(name string) planner.Eviction {
-	return planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: name}, ID: fleet.UID(kubetest.UID("Pod", name))}, Loan: "l", Job: "train/bert"}
+	return planner.Eviction{Pod: planner.PodRef{Name: fleet.Name{Namespace: "train", Name: name},
+		ID: fleet.UID(kubetest.UID("Pod", name))}, Loan: "l", Job: "train/bert"}
 }
 
 func TestApplyEvictsAfterTheLedger(t *testing.T) {
@@ -568,7 +583,8 @@ func TestApplyKill(t *testing.T) {
 			l.Status.KillTime = kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-time.Second)))
 		}
 		if p, ok := o.(*corev1.Pod); ok {
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = kubetest.Ptr(metav1.NewTime(kubetest.Now)), kubetest.Ptr(int64(30))
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = kubetest.Ptr(metav1.NewTime(kubetest.Now)),
+				kubetest.Ptr(int64(30))
 		}
 	}
 	w := newWorld(t, objects...)
@@ -587,7 +603,8 @@ func TestApplyKill(t *testing.T) {
 	for _, a := range w.core.Actions() {
 		if c, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
 			o := c.GetObject().(*policyv1.Eviction).DeleteOptions
-			if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || *o.Preconditions.UID != kubetest.UID("Pod", "bert-0") {
+			if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || *o.Preconditions.UID != kubetest.UID("Pod",
+				"bert-0") {
 				t.Errorf("evicted with %+v: no grace, and this very pod", o)
 			}
 		}
@@ -609,7 +626,8 @@ func TestApplyEvictionRefusedByABudget(t *testing.T) {
 func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
 	labelled := map[string]string{"app": "bert"}
 	budget := func(name string) *policyv1.PodDisruptionBudget {
-		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name, UID: kubetest.UID("PodDisruptionBudget", name)},
+		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name,
+			UID: kubetest.UID("PodDisruptionBudget", name)},
 			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labelled}}}
 	}
 	for _, x := range []struct {
@@ -621,14 +639,19 @@ func TestRefusedEvictionsAreRememberedAndNamed(t *testing.T) {
 	}{
 		{"accepted", nil, loop.Done, 1, fleet.Refusal{}},
 		{"two budgets", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}},
-			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudgets, By: "train/a and train/b", Never: true, Until: kubetest.Now.Add(eviction.NeverFirst)}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudgets, By: "train/a and train/b", Never: true,
+				Until: kubetest.Now.Add(eviction.NeverFirst)}},
 		{"a webhook", &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Message: `admission webhook "guard.example.com" denied the request: keep it`}},
-			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByWebhook, By: "guard.example.com", Never: true, Until: kubetest.Now.Add(eviction.NeverFirst)}},
-		{"flow control", apierrors.NewTooManyRequests("too many requests", 1), loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByServer, Until: kubetest.Now.Add(eviction.LaterFirst)}},
-		{"no answer: the pod may end", apierrors.NewTimeoutError("gave up", 1), loop.Failed, 1, fleet.Refusal{Cause: fleet.RefusedByServer, Until: kubetest.Now.Add(eviction.LaterFirst)}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByWebhook, By: "guard.example.com", Never: true,
+				Until: kubetest.Now.Add(eviction.NeverFirst)}},
+		{"flow control", apierrors.NewTooManyRequests("too many requests", 1), loop.Failed, 0,
+			fleet.Refusal{Cause: fleet.RefusedByServer, Until: kubetest.Now.Add(eviction.LaterFirst)}},
+		{"no answer: the pod may end", apierrors.NewTimeoutError("gave up", 1), loop.Failed, 1,
+			fleet.Refusal{Cause: fleet.RefusedByServer, Until: kubetest.Now.Add(eviction.LaterFirst)}},
 		{"gone", apierrors.NewNotFound(corev1.Resource("pods"), "bert-0"), loop.Stale, 1, fleet.Refusal{}},
 		{"the budget changed under the request: the pod is not gone", apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), "a", errors.New("modified")),
-			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/a", Until: kubetest.Now.Add(eviction.LaterFirst)}},
+			loop.Failed, 0, fleet.Refusal{Cause: fleet.RefusedByBudget, By: "train/a",
+				Until: kubetest.Now.Add(eviction.LaterFirst)}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			objects := recall()
@@ -682,7 +705,8 @@ func TestAChangedPodIsAskedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Evictions.Note(p.UID, "train", eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets}, now.Add(-30*time.Second))
+		w.Evictions.Note(p.UID, "train", eviction.Answer{Verdict: eviction.Never, Cause: fleet.RefusedByBudgets},
+			now.Add(-30*time.Second))
 		x.change(p)
 		p.ResourceVersion = "changed"
 		if err := w.core.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), p, "train"); err != nil { // by its owner
@@ -715,20 +739,24 @@ func spentPool(change func(*v1alpha1.CapacityPool)) []metav1.Object {
 
 func TestLedgerBoundsWhatIsNoRecall(t *testing.T) {
 	spent := func(owner string, pods int32) v1alpha1.DisruptionLedger {
-		return v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(20 * time.Second), Evictions: pods, Recalls: 50, SpanStart: kubetest.Ago(20 * time.Second),
-			Owners: []v1alpha1.DisruptedOwner{{Owner: owner, Pods: pods}}}
+		return v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(20 * time.Second), Evictions: pods, Recalls: 50,
+			SpanStart: kubetest.Ago(20 * time.Second),
+			Owners:    []v1alpha1.DisruptedOwner{{Owner: owner, Pods: pods}}}
 	}
 	for name, change := range map[string]func(*v1alpha1.CapacityPool){
 		"two of three a minute": func(p *v1alpha1.CapacityPool) {
-			p.Spec.Disruptions = v1alpha1.DisruptionBudget{EvictionsPerMinute: kubetest.Ptr(int32(3)), ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(100))}
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{EvictionsPerMinute: kubetest.Ptr(int32(3)),
+				ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(100))}
 			p.Status.Disruptions = spent("job train/other", 2)
 		},
 		"half of two of a job": func(p *v1alpha1.CapacityPool) {
-			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(50)), FleetPercent: kubetest.Ptr(int32(100))}
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(50)),
+				FleetPercent: kubetest.Ptr(int32(100))}
 			p.Status.Disruptions = spent("job train/other", 2)
 		},
 		"three quarters of two and two": func(p *v1alpha1.CapacityPool) {
-			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(75))}
+			p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(100)),
+				FleetPercent: kubetest.Ptr(int32(75))}
 			p.Status.Disruptions = spent("job train/other", 2)
 		},
 	} {
@@ -823,7 +851,8 @@ func noticedFor(left time.Duration) *v1alpha1.Loan {
 }
 
 func TestApplyNotice(t *testing.T) {
-	objects := lending(noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
+	objects := lending(noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0),
+		kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
 		kubetest.Pod("train", "bert-0", "n1", "Job", "bert"))
 	w := newWorld(t, objects...)
 	m := planner.Move{Kind: planner.MoveAnnounce, Before: *w.snapshot(t).Loan("l"), Node: "n1"}
@@ -850,8 +879,10 @@ func TestApplyNoticeAgain(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		bert := kubetest.Pod("train", "bert-0", "n1", "Job", "bert")
 		bert.Annotations = map[string]string{v1alpha1.AnnotationAck: "3"}
-		w := newWorld(t, lending(noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), bert)...)
-		w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3, Deadline: kubetest.Now.Add(time.Minute), Again: again}}})
+		w := newWorld(t, lending(noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0),
+			kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), bert)...)
+		w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 3,
+			Deadline: kubetest.Now.Add(time.Minute), Again: again}}})
 		p, err := w.core.CoreV1().Pods("train").Get(t.Context(), "bert-0", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -868,7 +899,8 @@ func TestApplyNoticeAgain(t *testing.T) {
 func TestApplyNoticeTakenBack(t *testing.T) {
 	bert := kubetest.Pod("train", "bert-0", "n1", "Job", "bert")
 	bert.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":2}`, v1alpha1.AnnotationAck: "2", "mine": "stays"}
-	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 3, 0), kubetest.NodeShare("n1", "l", "batch", "", 3, false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), bert)...)
+	w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 3, 0), kubetest.NodeShare("n1", "l", "batch", "", 3,
+		false, 0), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"), bert)...)
 	if rs := w.do(t, planner.Plan{Notices: []planner.Notice{{Pod: evict("bert-0").Pod, Loan: "l", Epoch: 2, TakenBack: true}}}); rs[0].Outcome != loop.Done {
 		t.Fatalf("result = %+v", rs[0])
 	}
@@ -894,13 +926,15 @@ func TestFillerPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := watch.NewPodFacts(p)
-	if got.Pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.Claim.Component != v1alpha1.ComponentFiller || !got.Claim.Tolerates {
+	if got.Pod.HoldsOn != "n1" || p.Spec.NodeName != "" || got.Claim.Component != v1alpha1.ComponentFiller ||
+		!got.Claim.Tolerates {
 		t.Errorf("filler = %+v", got)
 	}
 	if want := (fleet.Resources{CPU: 8000, Memory: 4 * fleet.GiB, GPU: 2, Pods: 1}); got.Pod.Requests != want {
 		t.Errorf("room = %v, want %v", got.Pod.Requests, want)
 	}
-	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 || p.Spec.PriorityClassName != act.FillerPriorityClass {
+	if *p.Spec.PreemptionPolicy != corev1.PreemptNever || *p.Spec.TerminationGracePeriodSeconds != 0 ||
+		p.Spec.PriorityClassName != act.FillerPriorityClass {
 		t.Errorf("a filler preempts nobody and goes at once: %+v", p.Spec)
 	}
 	if q := p.Spec.Containers[0].Resources.Limits[convert.GPUResource]; q.Value() != 2 {
@@ -931,7 +965,8 @@ func (w *world) setShare(t *testing.T, s *v1alpha1.NodeShare) {
 	w.set(t, object.GVRShares, s, func(version string) object.Sight { return w.Shares.Sees("", s.Name, s.UID, version) })
 }
 
-func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Object, seen func(version string) object.Sight) {
+func (w *world) set(t *testing.T, gvr schema.GroupVersionResource, o metav1.Object,
+	seen func(version string) object.Sight) {
 	t.Helper()
 	version := fmt.Sprint(w.version.Add(1))
 	o.SetResourceVersion(version)

@@ -105,7 +105,8 @@ const (
 func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Options, f *fence.Fence,
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
-	c := rooms{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r), Groups: podgroups.New(w, r)}
+	c := rooms{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r),
+		Groups: podgroups.New(w, r)}
 	c.Actuator = act.New(w, t, c.Lists, c.Observer.Fresh, evict)
 	c.Reporter = report.New(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
 	c.Elector = election.New(w, t, r, side, f, c.Observer.Observe)

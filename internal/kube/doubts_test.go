@@ -35,7 +35,8 @@ func TestTimesThatLieAhead(t *testing.T) {
 		share := kubetest.NodeShare("n1", "l", "batch", "", 2, false, 0)
 		share.Spec.Rest = &v1alpha1.ShareRest{TurnedBack: 3, Until: at}
 		share.Status.Evictions = []v1alpha1.AgentEviction{{Owner: "job", Time: at}}
-		w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 3), s, share)
+		w := newWorld(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+			kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 3), s, share)
 		got := w.snapshot(t)
 		svc, n := got.Service("shop/cart"), &got.Nodes[0]
 		if believed := !svc.Takeovers.Last.IsZero(); believed != c.past {

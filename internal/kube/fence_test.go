@@ -25,7 +25,8 @@ func TestEpochRulesSpeakTheFencesWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fenced := slices.ContainsFunc(election.FencedResources(), func(r schema.GroupVersionResource) bool { return strings.Contains(f, r.Resource) })
+		fenced := slices.ContainsFunc(election.FencedResources(),
+			func(r schema.GroupVersionResource) bool { return strings.Contains(f, r.Resource) })
 		if strings.Contains(string(text), fence.StaleEpoch) != fenced {
 			t.Errorf("%s: a rule says %q: %v, want %v", f, fence.StaleEpoch, !fenced, fenced)
 		}

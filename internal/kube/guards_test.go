@@ -52,7 +52,8 @@ func conflictOn(resource string) error {
 // announced is a machine whose loan was noticed, and a move that announces another deadline.
 func announced(t *testing.T, more ...metav1.Object) (*world, planner.Move) {
 	t.Helper()
-	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), noticedFor(time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0))
+	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), noticedFor(time.Minute),
+		kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0))
 	w := newWorld(t, append(objects, more...)...)
 	m := planner.Move{Kind: planner.MoveAnnounce, Before: *w.snapshot(t).Loan("l"), Node: "n1"}
 	m.After = m.Before
@@ -85,7 +86,8 @@ func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
 		if r.Outcome != want || !strings.Contains(r.Message, c.want) {
 			t.Errorf("%s changed: %+v, want %s", name, r, want)
 		}
-		if written := convert.TimeOf(w.loanObject(t, "l").Status.Deadline).Equal(m.After.Deadline); written != (c.want == "") {
+		written := convert.TimeOf(w.loanObject(t, "l").Status.Deadline).Equal(m.After.Deadline)
+		if written != (c.want == "") {
 			t.Errorf("%s changed: deadline written: %v", name, written)
 		}
 	}
@@ -99,7 +101,8 @@ func TestMovesAreWrittenOverWhatWasJudged(t *testing.T) {
 // forgetting is guarded alike: the entry of an ended loan leaves the share that was judged.
 func TestForgetLeavesAShareThatChanged(t *testing.T) {
 	ended := kubetest.Loan("l", "n1", "Returned", 3, 0)
-	w := newWorld(t, append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), ended, kubetest.NodeShare("n1", "l", "web", "", 3, true, 0))...)
+	w := newWorld(t, append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), ended,
+		kubetest.NodeShare("n1", "l", "web", "", 3, true, 0))...)
 	l := *w.snapshot(t).Loan("l")
 	r := w.meanwhile(t, planner.Plan{Moves: []planner.Move{{Kind: planner.MoveForget, Before: l, After: l, Node: "n1"}}}, func() {
 		s := w.share(t, "n1")
@@ -121,7 +124,8 @@ func TestEvictionsFollowTheirDrain(t *testing.T) {
 		if c.acked {
 			p.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T11:59:00Z"}`, v1alpha1.AnnotationAck: "3"}
 		}
-		w := newWorld(t, lending(noticedFor(-time.Second), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.BatchJob("bert", 1), kubetest.ElasticJob("bert"), p)...)
+		w := newWorld(t, lending(noticedFor(-time.Second), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0),
+			kubetest.BatchJob("bert", 1), kubetest.ElasticJob("bert"), p)...)
 		if c.refused {
 			w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("loans") })
 		}
@@ -159,7 +163,8 @@ func TestUndoOfABeginNamesWhatItMade(t *testing.T) {
 // A repair asks for the loan first: where that changed, the share stays as it is.
 func TestRepairAsksForTheLoanFirst(t *testing.T) {
 	for refused, want := range map[bool][]string{false: {"update loans/status l", "update nodeshares n1"}, true: {"update loans/status l"}} {
-		w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3, true, 0))...)
+		w := newWorld(t, lending(kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 3,
+			true, 0))...)
 		if refused {
 			w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflictOn("loans") })
 		}
@@ -180,7 +185,8 @@ func opened(t *testing.T, change func(*corev1.Node)) (*world, planner.Mark) {
 	n := kubetest.Node("n1", kubetest.InWeb)
 	n.Spec.Taints = []corev1.Taint{facts.HolderTaint()}
 	change(n)
-	w := newWorld(t, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0))
+	w := newWorld(t, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+		kubetest.InBatch), kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, true, 0))
 	return w, planner.Mark{Node: "n1", ID: fleet.NodeID(n.UID), Want: fleet.NodeMarks{HolderTaint: true, OfflineLabel: true, KeepNode: true}}
 }
 
@@ -248,7 +254,8 @@ func TestAMarkStopsAtANewerLeader(t *testing.T) {
 
 // A machine whose agent fell silent has no live agent, so that no socket of it is lent.
 func TestASilentAgentIsNotAlive(t *testing.T) {
-	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.AgentOf(time.Now(), 1))
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.AgentOf(time.Now(), 1))
 	if !w.snapshot(t).Nodes[0].AgentAlive {
 		t.Fatal("an agent whose Lease was just seen is not alive")
 	}

@@ -57,15 +57,18 @@ func newWorldWith(t testing.TB, o watch.Options, objects ...metav1.Object) *worl
 
 // newWorldServing is newWorldWith with kinds of the typed client that not every API server has, by group and version.
 // The fake's kinds are set before anything asks for it: it has no lock.
-func newWorldServing(t testing.TB, o watch.Options, serves map[string][]metav1.APIResource, objects ...metav1.Object) *world {
+func newWorldServing(t testing.TB, o watch.Options, serves map[string][]metav1.APIResource,
+	objects ...metav1.Object) *world {
 	t.Helper()
 	core, ours := sortOut(t, objects)
 	w := &world{clock: &kubetest.Clock{Time: kubetest.Now}, core: fake.NewClientset(core...)}
 	w.version.Store(1000)
-	kinds := map[schema.GroupVersionResource]string{object.GVRTopologies: "NodeResourceTopologyList", object.GVRScaledObjects: "ScaledObjectList",
-		object.GVRCronHPAs: "CronHorizontalPodAutoscalerList",
-		object.GVRVPAs:     "VerticalPodAutoscalerList",
-		gvrKruise:          "DaemonSetList", facts.DeviceClasses: "DeviceClassList", facts.ResourceSlices: "ResourceSliceList",
+	kinds := map[schema.GroupVersionResource]string{object.GVRTopologies: "NodeResourceTopologyList",
+		object.GVRScaledObjects: "ScaledObjectList",
+		object.GVRCronHPAs:      "CronHorizontalPodAutoscalerList",
+		object.GVRVPAs:          "VerticalPodAutoscalerList",
+		gvrKruise:               "DaemonSetList", facts.DeviceClasses: "DeviceClassList",
+		facts.ResourceSlices: "ResourceSliceList",
 		facts.ResourceClaims: "ResourceClaimList", facts.ClaimTemplates: "ResourceClaimTemplateList"}
 	resources := map[string][]metav1.APIResource{
 		object.GVRTopologies.GroupVersion().String():    {{Name: object.GVRTopologies.Resource}},
@@ -73,7 +76,8 @@ func newWorldServing(t testing.TB, o watch.Options, serves map[string][]metav1.A
 		object.GVRScaledObjects.GroupVersion().String(): {{Name: object.GVRScaledObjects.Resource}},
 		object.GVRCronHPAs.GroupVersion().String():      {{Name: object.GVRCronHPAs.Resource}},
 		object.GVRVPAs.GroupVersion().String():          {{Name: object.GVRVPAs.Resource}},
-		gvrKruise.GroupVersion().String():               {{Name: gvrKruise.Resource, Kind: "DaemonSet"}, {Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
+		gvrKruise.GroupVersion().String(): {{Name: gvrKruise.Resource, Kind: "DaemonSet"},
+			{Name: gvrKruise.Resource + "/status", Kind: "DaemonSet"}},
 	}
 	for _, a := range adapter.All() {
 		kinds[a.Resource()] = a.Kind().Kind + "List"
@@ -101,14 +105,16 @@ func newWorldServing(t testing.TB, o watch.Options, serves map[string][]metav1.A
 	})
 	w.dyn = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, ours...)
 	w.dyn.PrependReactor("*", "*", w.serve)
-	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = kubetest.Namespace, "test", w.clock, slog.New(slog.DiscardHandler), 50*time.Millisecond
+	o.Namespace, o.Identity, o.Clock, o.Log, o.SeeWithin = kubetest.Namespace, "test", w.clock,
+		slog.New(slog.DiscardHandler), 50*time.Millisecond
 	o, err := o.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Cluster = newCluster(w.core, w.core, w.dyn, o, fence.New(o.Identity), func(ctx context.Context, e *policyv1.Eviction) error {
-		return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e) // the fake has no REST client
-	})
+	w.Cluster = newCluster(w.core, w.core, w.dyn, o, fence.New(o.Identity),
+		func(ctx context.Context, e *policyv1.Eviction) error {
+			return w.core.PolicyV1().Evictions(e.Namespace).Evict(ctx, e) // the fake has no REST client
+		})
 	w.rooms = w.Cluster.in
 	t.Cleanup(func() { w.checkRights(t) })
 	if err := w.Start(t.Context()); err != nil {

@@ -26,8 +26,9 @@ import (
 
 func leaderLease(holder string, transitions int32) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.Namespace, Name: fence.LeaseName},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &transitions, LeaseDurationSeconds: kubetest.Ptr(int32(15)),
-			AcquireTime: kubetest.Ptr(metav1.NowMicro()), RenewTime: kubetest.Ptr(metav1.NowMicro())}}
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseTransitions: &transitions,
+			LeaseDurationSeconds: kubetest.Ptr(int32(15)),
+			AcquireTime:          kubetest.Ptr(metav1.NowMicro()), RenewTime: kubetest.Ptr(metav1.NowMicro())}}
 }
 
 func TestNextEpoch(t *testing.T) {
@@ -161,7 +162,8 @@ func TestLeadStandsByUntilStopped(t *testing.T) {
 }
 
 // quickLease is a lease that is given up soon when it is not renewed.
-var quickLease = election.LeaseTimes{Duration: 3 * time.Second, Renew: 200 * time.Millisecond, Retry: 20 * time.Millisecond, Stop: 100 * time.Millisecond,
+var quickLease = election.LeaseTimes{Duration: 3 * time.Second, Renew: 200 * time.Millisecond,
+	Retry: 20 * time.Millisecond, Stop: 100 * time.Millisecond,
 	Margin: time.Second}
 
 // TestLeadLost lets renewals fail: the work's context ends with the lease, the error says so, and work that does not stop ends the process.
@@ -262,20 +264,26 @@ func TestAnOldLeaseIsNoNews(t *testing.T) {
 // A Lease that says by hand that it holds for 68 years, or that cannot be counted on, keeps no process from leading.
 func TestALeaseIsBounded(t *testing.T) {
 	for name, change := range map[string]func(*coordinationv1.Lease){
-		"68 years":           func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = kubetest.Ptr(int32(math.MaxInt32)) },
+		"68 years": func(l *coordinationv1.Lease) {
+			l.Spec.LeaseDurationSeconds = kubetest.Ptr(
+				int32(math.MaxInt32))
+		},
 		"2^31-1 transitions": func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = kubetest.Ptr(int32(math.MaxInt32)) },
 		"-1 transitions":     func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = kubetest.Ptr(int32(-1)) },
 		"renewed in 2099 and for ever": func(l *coordinationv1.Lease) {
-			l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = kubetest.Ptr(metav1.NewMicroTime(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))), kubetest.Ptr(int32(math.MaxInt32))
+			l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = kubetest.Ptr(metav1.NewMicroTime(time.Date(2099, 1, 1, 0, 0, 0,
+				0, time.UTC))), kubetest.Ptr(int32(math.MaxInt32))
 		},
 	} {
 		l := leaderLease("gone", 3)
 		change(l)
 		w := newWorld(t, l)
-		lock := &fence.Lock{F: w.Fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta, Client: w.core.CoordinationV1(),
+		lock := &fence.Lock{F: w.Fence, Interface: &resourcelock.LeaseLock{LeaseMeta: l.ObjectMeta,
+			Client:     w.core.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: "test"}}}
 		r, _, err := lock.Get(t.Context())
-		if err != nil || r.LeaseDurationSeconds > fence.MostLeaseSeconds || r.LeaderTransitions < 0 || int64(int32(r.LeaderTransitions+1)) != int64(r.LeaderTransitions+1) || r.LeaderTransitions > fence.MostTransitions {
+		if err != nil || r.LeaseDurationSeconds > fence.MostLeaseSeconds || r.LeaderTransitions < 0 ||
+			int64(int32(r.LeaderTransitions+1)) != int64(r.LeaderTransitions+1) || r.LeaderTransitions > fence.MostTransitions {
 			t.Errorf("%s: the election reads %+v, %v", name, r, err)
 		}
 		if next, err := w.nextEpochUnheld(t); err != nil || next > fence.MostTransitions+1 {

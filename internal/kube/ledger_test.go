@@ -45,7 +45,8 @@ func fewerBerts(charges []planner.Charge) planner.JobScale {
 
 // shopAndTrain is the shop with a job of two pods on its machine; change is made to the machine's pool.
 func shopAndTrain(change func(*v1alpha1.CapacityPool)) []metav1.Object {
-	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
+	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch),
+		kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
 		kubetest.Pod("train", "bert-0", "n1", "Job", "bert"), kubetest.Pod("train", "bert-1", "n1", "Job", "bert"))
 	for _, o := range objects {
 		switch o := o.(type) {
@@ -61,7 +62,8 @@ func shopAndTrain(change func(*v1alpha1.CapacityPool)) []metav1.Object {
 }
 
 func wideBudget(p *v1alpha1.CapacityPool) {
-	p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(100)), FleetPercent: kubetest.Ptr(int32(100))}
+	p.Spec.Disruptions = v1alpha1.DisruptionBudget{ServicePercent: kubetest.Ptr(int32(100)),
+		FleetPercent: kubetest.Ptr(int32(100))}
 }
 
 // An action that takes pods for others is written into the ledger before the act, and waits while the ledger is spent.
@@ -94,7 +96,8 @@ func TestTheLedgerStandsBeforeEachAct(t *testing.T) {
 func spentWeb(p *v1alpha1.CapacityPool) {
 	wideBudget(p)
 	p.Spec.Disruptions.EvictionsPerMinute = kubetest.Ptr(int32(2))
-	p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(20 * time.Second), Evictions: 2, Recalls: 5, SpanStart: kubetest.Ago(20 * time.Second)}
+	p.Status.Disruptions = v1alpha1.DisruptionLedger{WindowStart: kubetest.Ago(20 * time.Second), Evictions: 2,
+		Recalls: 5, SpanStart: kubetest.Ago(20 * time.Second)}
 }
 
 // Pods that are due to others are counted next to it, and waits for nothing.

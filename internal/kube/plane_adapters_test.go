@@ -362,12 +362,14 @@ func (w *brought) conflicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, body, metav1.PatchOptions{}); !act.FailedTest(err) {
+		if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, body,
+			metav1.PatchOptions{}); !act.FailedTest(err) {
 			t.Errorf("a patch from %s: %v", what, err)
 		}
 	}
 	wrong := fmt.Appendf(nil, `[{"op":"replace","path":"/%s","value":{}}]`, strings.Join(w.size, "/"))
-	if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, wrong, metav1.PatchOptions{}); err == nil || act.FailedTest(err) {
+	if _, err := w.carrier.Patch(t.Context(), w.name, types.JSONPatchType, wrong,
+		metav1.PatchOptions{}); err == nil || act.FailedTest(err) {
 		t.Errorf("what validation refuses is no lost race: %v", err)
 	}
 	if got := sizeIn(t, w.get(t), w.size); got != 5 {

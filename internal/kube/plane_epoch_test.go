@@ -83,7 +83,8 @@ func (p *plane) stampTarget(t *testing.T, id, text string) {
 	if text == "" {
 		note = nil
 	}
-	body := object.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: note}}})
+	body := object.MergePatch(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: note}}})
 	d, err := p.core.AppsV1().Deployments("default").Patch(t.Context(), id, types.MergePatchType, body, metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,8 @@ func TestPlaneBeyondBelief(t *testing.T) {
 	objects := []struct {
 		gvr                   schema.GroupVersionResource
 		namespace, name, part string
-	}{{object.GVRServices, "default", id, "status"}, {object.GVRPools, "", "web-" + id, "status"}, {object.GVRLoans, "", l.Name, "status"}, {object.GVRShares, "", "n-" + id, "spec"}}
+	}{{object.GVRServices, "default", id, "status"}, {object.GVRPools, "", "web-" + id, "status"}, {object.GVRLoans,
+		"", l.Name, "status"}, {object.GVRShares, "", "n-" + id, "spec"}}
 	for _, o := range objects {
 		for _, epoch := range []int64{-1, v1alpha1.MaxEpoch + 1, 1 << 62, 1<<63 - 1} {
 			if err := set(o.gvr, o.namespace, o.name, o.part, epoch); !apierrors.IsInvalid(err) {
@@ -141,7 +143,8 @@ func TestPlaneBeyondBelief(t *testing.T) {
 		for _, o := range objects[1:] {
 			u, err := p.dyn.Resource(o.gvr).Namespace(o.namespace).Get(t.Context(), o.name, metav1.GetOptions{})
 			if err != nil || election.EpochOn(u) != epoch {
-				t.Errorf("%s %s carries epoch %d and the leader is of %d, %v", o.gvr.Resource, o.name, election.EpochOn(u), epoch, err)
+				t.Errorf("%s %s carries epoch %d and the leader is of %d, %v", o.gvr.Resource, o.name, election.EpochOn(u),
+					epoch, err)
 			}
 		}
 		stop()
@@ -172,9 +175,10 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	}
 	lease, uid := p.Leads().Lease, types.UID(p.snapshot(t).Service(svc).TargetUID)
 	for name, text := range map[string]string{
-		"a backup of a week ago":       leadership.StampText(max(p.Leads().Epoch-5, 0), lease, uid),
-		"another installation":         leadership.StampText(p.Leads().Epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
-		"a copied manifest":            leadership.StampText(p.Leads().Epoch+19, lease, "0b0b0b0b-0000-0000-0000-000000000000"),
+		"a backup of a week ago": leadership.StampText(max(p.Leads().Epoch-5, 0), lease, uid),
+		"another installation":   leadership.StampText(p.Leads().Epoch+19, "0a0a0a0a-0000-0000-0000-000000000000", uid),
+		"a copied manifest": leadership.StampText(p.Leads().Epoch+19, lease,
+			"0b0b0b0b-0000-0000-0000-000000000000"),
 		"an older version":             fmt.Sprint(p.Leads().Epoch + 19),
 		"2^63-1":                       leadership.StampText(1<<63-1, lease, uid),
 		"2^62":                         leadership.StampText(1<<62, lease, uid),
@@ -236,7 +240,8 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 	stop()
 
 	// A new installation: the Lease is gone, the targets stay.
-	if err := p.core.CoordinationV1().Leases(kubetest.Namespace).Delete(t.Context(), fence.LeaseName, metav1.DeleteOptions{}); err != nil {
+	if err := p.core.CoordinationV1().Leases(kubetest.Namespace).Delete(t.Context(), fence.LeaseName,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.stampTarget(t, id, leadership.StampText(900_000, lease, made.UID))
@@ -250,7 +255,8 @@ func TestPlaneEpochsOfOthers(t *testing.T) {
 		t.Errorf("after a new installation: %+v", r)
 	}
 	// Its stamp holds for its own Lease.
-	if w, ok := renewed.Deployments.Get("default", id); !ok || w.Leader != (leadership.Stamp{Epoch: renewed.Leads().Epoch, Lease: renewed.Leads().Lease}) {
+	stamp := leadership.Stamp{Epoch: renewed.Leads().Epoch, Lease: renewed.Leads().Lease}
+	if w, ok := renewed.Deployments.Get("default", id); !ok || w.Leader != stamp {
 		t.Errorf("the target carries %+v", w.Leader)
 	}
 }
@@ -268,7 +274,8 @@ func TestPlaneTwoInstallations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := New(cfg, watch.Options{Namespace: "springtide-" + id, Identity: id, Clock: wallClock{}, Log: slog.Default()})
+	second, err := New(cfg, watch.Options{Namespace: "springtide-" + id, Identity: id, Clock: wallClock{},
+		Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +339,8 @@ func TestPlaneAmountsBeyondBelief(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.dyn.Resource(object.GVRQuotas).Create(t.Context(), u, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 1G cores") {
+		if _, err := p.dyn.Resource(object.GVRQuotas).Create(t.Context(), u,
+			metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "at most 1G cores") {
 			t.Errorf("%s cores: %v", amount, err)
 		}
 	}

@@ -76,7 +76,8 @@ func TestPlaneRefusedEvictions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now())}}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(
+			metav1.Now())}}
 		if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +163,8 @@ func TestPlaneRefusalsAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now())}}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(
+			metav1.Now())}}
 		if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

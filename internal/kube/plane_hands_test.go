@@ -133,8 +133,10 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 	t.Run("forged", func(t *testing.T) {
 		m := p.machineOf(t, rand.String(5), "web")
 		to := "batch" + m.Name[len("n"):]
-		p.create(t, object.GVRShares, &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: v1alpha1.NodeShareSpec{NodeUID: string(m.ID),
-			Parcels: []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: to, LoanName: "nobody-s", LoanUID: "forged", Epoch: 7}}}})
+		p.create(t, object.GVRShares, &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: m.Name},
+			Spec: v1alpha1.NodeShareSpec{NodeUID: string(m.ID),
+				Parcels: []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: to, LoanName: "nobody-s", LoanUID: "forged",
+					Epoch: 7}}}})
 		until(t, "the share", func() bool { return p.snapshot(t).Node(m.ID).Share.Exists })
 		p.cycle(t, m)
 		s := p.snapshot(t)
@@ -172,7 +174,8 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 			e := p.snapshot(t).Node(m.ID).Share.Find(l.ID)
 			was := v1alpha1.ShareParcel{Cells: []int32{0}, Holder: string(e.Holder), Next: string(e.Next), LoanName: string(e.Loan), LoanUID: string(e.LoanUID), Epoch: e.Epoch}
 			body := object.MergePatch(map[string]any{"spec": map[string]any{"parcels": c.parcels(was)}})
-			if _, err := p.dyn.Resource(object.GVRShares).Patch(ctx, m.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+			if _, err := p.dyn.Resource(object.GVRShares).Patch(ctx, m.Name, types.MergePatchType, body,
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			forged := c.parcels(was)
@@ -219,7 +222,8 @@ func TestPlaneLoansEndedByHand(t *testing.T) {
 				status["vanishedNodeUID"] = uid
 			}
 			body, _ := json.Marshal(map[string]any{"status": status})
-			if _, err := p.dyn.Resource(object.GVRLoans).Patch(ctx, string(l.ID), types.MergePatchType, body, metav1.PatchOptions{}, "status"); !apierrors.IsInvalid(err) {
+			if _, err := p.dyn.Resource(object.GVRLoans).Patch(ctx, string(l.ID), types.MergePatchType, body,
+				metav1.PatchOptions{}, "status"); !apierrors.IsInvalid(err) {
 				t.Errorf("%s -> Returned, of machine %q: %v", phase, uid, err)
 			}
 		}

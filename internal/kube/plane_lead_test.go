@@ -52,7 +52,8 @@ func TestPlaneWokenLeader(t *testing.T) {
 	p.create(t, object.GVRServices, s)
 	p.machineOf(t, id, "web")
 	// A loan that was just created has no status yet.
-	begun, moves, rests := kubetest.Loan("begun-"+id, "n-"+id, "", 2, 0), kubetest.Loan("moves-"+id, "n-"+id, "", 2, 1), kubetest.Loan("rests-"+id, "n-"+id, "", 2, 2)
+	begun, moves, rests := kubetest.Loan("begun-"+id, "n-"+id, "", 2, 0), kubetest.Loan("moves-"+id, "n-"+id, "", 2,
+		1), kubetest.Loan("rests-"+id, "n-"+id, "", 2, 2)
 	for l, phases := range map[*v1alpha1.Loan][]string{begun: nil, moves: {"Emptying"}, rests: {"Emptying", "Lent"}} {
 		p.create(t, object.GVRLoans, l)
 		for i, phase := range phases {
@@ -136,7 +137,8 @@ func TestPlaneWokenLeader(t *testing.T) {
 	if got := epochIn(annotations()); got != fmt.Sprint(p.Leads().Epoch) {
 		t.Errorf("the target carries epoch %s when the work of epoch %d begins", got, p.Leads().Epoch)
 	}
-	for name, of := range map[string]schema.GroupVersionResource{begun.Name: object.GVRLoans, moves.Name: object.GVRLoans, "n-" + id: object.GVRShares, "web-" + id: object.GVRPools} {
+	for name, of := range map[string]schema.GroupVersionResource{begun.Name: object.GVRLoans,
+		moves.Name: object.GVRLoans, "n-" + id: object.GVRShares, "web-" + id: object.GVRPools} {
 		if got := epochOf(of, name); got != p.Leads().Epoch {
 			t.Errorf("%s %s carries epoch %d when the work of epoch %d begins", object.KindOf(of), name, got, p.Leads().Epoch)
 		}
@@ -174,7 +176,8 @@ func TestOldLeaderProcess(t *testing.T) {
 	p := newPlane(t)
 	write := func(ctx context.Context, text string) error {
 		body := object.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{writtenBy: text}}})
-		_, err := p.rooms.Core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body, object.PatchOptions())
+		_, err := p.rooms.Core.AppsV1().Deployments("default").Patch(ctx, id, types.MergePatchType, body,
+			object.PatchOptions())
 		return err
 	}
 	err := p.Lead(t.Context(), func(ctx context.Context, epoch int64) error {

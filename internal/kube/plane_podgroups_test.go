@@ -109,7 +109,8 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 		t.Errorf("a pod of another Job names %q", got)
 	}
 
-	changed, err := p.dyn.Resource(object.GVRJobs).Namespace(id).Patch(t.Context(), id, "application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/members/0/min","value":5}]`), metav1.PatchOptions{})
+	changed, err := p.dyn.Resource(object.GVRJobs).Namespace(id).Patch(t.Context(), id, "application/json-patch+json",
+		[]byte(`[{"op":"replace","path":"/spec/members/0/min","value":5}]`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,8 @@ func TestPlaneJobsWriteTheirGroup(t *testing.T) {
 		a, b := least()
 		return a == 5 && b == 5
 	})
-	if err := p.dyn.Resource(object.GVRJobs).Namespace(id).Delete(t.Context(), changed.GetName(), metav1.DeleteOptions{}); err != nil {
+	if err := p.dyn.Resource(object.GVRJobs).Namespace(id).Delete(t.Context(), changed.GetName(),
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "both to go with the job", func() bool {

@@ -45,9 +45,12 @@ func TestPlaneRefusedPods(t *testing.T) {
 	changeField(t, u, []string{"spec", "template", "spec", "priorityClassName"}, id)
 	ad, _ := adapter.For("batch/v1", "Job")
 	p.elastic(t, p.submit(t, ad, u), id, "", 0, 8)
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: appsv1.StatefulSetSpec{Replicas: kubetest.Ptr(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": id}}, Spec: corev1.PodSpec{NodeSelector: elsewhere, PriorityClassName: id,
-			Containers: []corev1.Container{{Name: "main", Image: "registry.example/main"}}}}}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: id},
+		Spec: appsv1.StatefulSetSpec{Replicas: kubetest.Ptr(int32(2)),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": id}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": id}},
+				Spec: corev1.PodSpec{NodeSelector: elsewhere, PriorityClassName: id,
+					Containers: []corev1.Container{{Name: "main", Image: "registry.example/main"}}}}}}
 	if _, err := p.core.AppsV1().StatefulSets("default").Create(ctx, set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ import (
 func (p *plane) setRequestsMode(t *testing.T, id, mode string) {
 	t.Helper()
 	body := []byte(`{"spec":{"requestsMode":"` + mode + `"}}`)
-	if _, err := p.dyn.Resource(object.GVRServices).Namespace("default").Patch(t.Context(), id, "application/merge-patch+json", body, metav1.PatchOptions{}); err != nil {
+	if _, err := p.dyn.Resource(object.GVRServices).Namespace("default").Patch(t.Context(), id,
+		"application/merge-patch+json", body, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the mode", func() bool {
@@ -70,8 +71,9 @@ func TestPlaneResize(t *testing.T) {
 	})
 	p.tolerate(t, func() error {
 		_, err := p.core.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "springtide-templates"},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-templates"},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller", Namespace: kubetest.Namespace}}}, metav1.CreateOptions{})
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "springtide-templates"},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "springtide-controller",
+				Namespace: kubetest.Namespace}}}, metav1.CreateOptions{})
 		return err
 	})
 	until(t, "the change with the right", func() bool {

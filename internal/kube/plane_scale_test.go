@@ -83,8 +83,10 @@ func (p *plane) run(t *testing.T, pod *fleet.Pod) {
 	if pod.Ready {
 		return
 	}
-	body := object.MergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning, StartTime: kubetest.Ptr(metav1.Now()),
-		Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now()), {Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
+	body := object.MergePatch(map[string]any{"status": corev1.PodStatus{Phase: corev1.PodRunning,
+		StartTime: kubetest.Ptr(metav1.Now()),
+		Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now()), {Type: corev1.PodScheduled,
+			Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
 	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
@@ -492,16 +494,20 @@ func TestPlaneReport(t *testing.T) {
 	if err := p.Report(t.Context(), rep); err != nil {
 		t.Fatal(err)
 	}
-	for gvr, name := range map[schema.GroupVersionResource]string{object.GVRServices: "default/" + id, object.GVRPools: "p-" + id, object.GVRQuotas: "q-" + id, object.GVRJobs: "default/" + id, object.GVRFestivals: "f-" + id, object.GVRLoans: "l-" + id} {
+	for gvr, name := range map[schema.GroupVersionResource]string{object.GVRServices: "default/" + id,
+		object.GVRPools: "p-" + id, object.GVRQuotas: "q-" + id, object.GVRJobs: "default/" + id,
+		object.GVRFestivals: "f-" + id, object.GVRLoans: "l-" + id} {
 		n := fleet.ParseName(name)
 		u, err := p.dyn.Resource(gvr).Namespace(n.Namespace).Get(t.Context(), n.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); len(list) == 0 || election.EpochOn(u) != p.Leads().Epoch {
+		if list, _, _ := unstructured.NestedSlice(u.Object, "status",
+			"conditions"); len(list) == 0 || election.EpochOn(u) != p.Leads().Epoch {
 			t.Errorf("%s %s: %d conditions, epoch %d", gvr.Resource, name, len(list), election.EpochOn(u))
 		}
-		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait", "accuracy"); gvr == object.GVRServices && (len(list) != 3 || err != nil) {
+		if list, _, err := unstructured.NestedSlice(u.Object, "status", "portrait",
+			"accuracy"); gvr == object.GVRServices && (len(list) != 3 || err != nil) {
 			t.Errorf("accuracy %v (%v), want three horizons", list, err)
 		}
 	}
@@ -537,7 +543,8 @@ func TestPlaneOldPlanIsStale(t *testing.T) {
 	lead(t, p)
 	svc := p.app(t, "old-"+rand.String(5), 1, "Scale")
 	s := p.snapshot(t).Service(svc)
-	plan := planner.Plan{LeaderEpoch: p.Leads().Epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
+	plan := planner.Plan{LeaderEpoch: p.Leads().Epoch - 1, Raises: []planner.Scale{{Service: svc, Target: s.Target,
+		Kind: s.TargetKind, By: s.Actuation, From: 1, To: 2}}}
 	r, err := p.Apply(t.Context(), &plan)
 	if err != nil || r.Count(loop.Stale) != 1 {
 		t.Errorf("%+v, %v", r, err)

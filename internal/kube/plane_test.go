@@ -69,9 +69,11 @@ func newPlane(t *testing.T) *plane {
 	}
 	p := &plane{core: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg)}
 	asController := rest.CopyConfig(cfg)
-	asController.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + kubetest.Namespace + ":springtide-controller",
+	asController.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + kubetest.Namespace +
+		":springtide-controller",
 		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
-	c, err := New(asController, watch.Options{Namespace: kubetest.Namespace, Identity: "test-" + rand.String(6), Clock: wallClock{}, Log: slog.Default()})
+	c, err := New(asController, watch.Options{Namespace: kubetest.Namespace, Identity: "test-" + rand.String(6),
+		Clock: wallClock{}, Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,8 @@ func newPlane(t *testing.T) *plane {
 func (p *plane) install(t *testing.T) {
 	t.Helper()
 	p.tolerate(t, func() error {
-		_, err := p.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kubetest.Namespace}}, metav1.CreateOptions{})
+		_, err := p.core.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kubetest.Namespace}}, metav1.CreateOptions{})
 		return err
 	})
 	files, err := fs.Glob(crd.Files, "*.yaml")
@@ -395,7 +398,8 @@ func (p *plane) reportClean(t *testing.T, node string, epoch int64) {
 
 func (p *plane) offlinePod(t *testing.T, id, node string) *corev1.Pod {
 	t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "offline-" + id, Labels: map[string]string{"run": id}}, Spec: kubetest.Template("2").Spec}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "offline-" + id,
+		Labels: map[string]string{"run": id}}, Spec: kubetest.Template("2").Spec}
 	pod.Spec.NodeName = node
 	pod.Spec.Containers[0].Image = "none"
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: v1alpha1.TaintHolder, Operator: corev1.TolerationOpExists}}
@@ -403,7 +407,8 @@ func (p *plane) offlinePod(t *testing.T, id, node string) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now())}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{kubetest.Ready(
+		metav1.Now())}}
 	if _, err := p.core.CoreV1().Pods("default").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

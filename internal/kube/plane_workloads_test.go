@@ -147,7 +147,8 @@ func TestPlaneUnknownKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.dyn.Resource(object.GVRJobs).Namespace("default").Create(t.Context(), raw, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no adapter resizes this kind") {
+	if _, err := p.dyn.Resource(object.GVRJobs).Namespace("default").Create(t.Context(), raw,
+		metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no adapter resizes this kind") {
 		t.Errorf("a Deployment as a workload: %v", err)
 	}
 }
@@ -226,7 +227,8 @@ func TestPlaneHostList(t *testing.T) {
 	})
 	// A member comes: its status is the lab's to write, as a kubelet would.
 	worker := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: id, Name: id + "-worker-0", Labels: map[string]string{"training.kubeflow.org/job-role": "worker"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: id, UID: p.uidOf(t, ad, id), Controller: kubetest.Ptr(true)}}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Name: id,
+			UID: p.uidOf(t, ad, id), Controller: kubetest.Ptr(true)}}},
 		Spec: corev1.PodSpec{Hostname: id + "-worker-0", Subdomain: id, Containers: []corev1.Container{{Name: "worker", Image: "none"}}}}
 	if worker, err = p.core.CoreV1().Pods(id).Create(t.Context(), worker, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

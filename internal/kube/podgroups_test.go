@@ -96,7 +96,9 @@ func TestJobsWriteTheirGroup(t *testing.T) {
 				return o.API.Status.PodGroup == "bert-gang"
 			})
 			g := w.podGroup()
-			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob", "bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" || g.Spec.WorkloadRef.TemplateName != podgroups.GangTemplate {
+			if !metav1.IsControlledBy(g, &metav1.ObjectMeta{UID: kubetest.UID("ElasticJob",
+				"bert")}) || g.Spec.WorkloadRef.WorkloadName != "bert-gang" ||
+				g.Spec.WorkloadRef.TemplateName != podgroups.GangTemplate {
 				t.Errorf("the PodGroup is not the job's: %+v, %+v", g.OwnerReferences, g.Spec.WorkloadRef)
 			}
 		})
@@ -165,7 +167,8 @@ func TestAForeignGroupStays(t *testing.T) {
 
 // TestGroupsHaveTurns: one cycle writes the groups of so many jobs and no more, and jobs whose group cannot be written take no turn from the others.
 func TestGroupsHaveTurns(t *testing.T) {
-	const jobs, fail = podgroups.GroupsAtOnce + 10, podgroups.GroupsAtOnce // the fake's watch holds a hundred changes of jobs
+	// the fake's watch holds a hundred changes of jobs
+	const jobs, fail = podgroups.GroupsAtOnce + 10, podgroups.GroupsAtOnce
 	var objects []metav1.Object
 	for i := range jobs {
 		u := foreignWorkload(t, "mpijob")

@@ -22,17 +22,21 @@ import (
 // have marked machines and made promises nothing is written of loans and machines, and of services what a reader would call a change.
 func TestQuietCyclesWriteNothing(t *testing.T) {
 	const services, replicas, lent = 4, 3, 6
-	objects := []metav1.Object{kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("home", kubetest.InBatch)}
+	objects := []metav1.Object{kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("home", kubetest.InBatch)}
 	for i := range services {
 		name := fmt.Sprintf("svc%d", i)
-		objects = append(objects, kubetest.Node(fmt.Sprintf("n%d", i), kubetest.InWeb), kubetest.Deployment(name, replicas), kubetest.ReplicaSet(name, 1), kubetest.Service(name))
+		objects = append(objects, kubetest.Node(fmt.Sprintf("n%d", i), kubetest.InWeb),
+			kubetest.Deployment(name, replicas), kubetest.ReplicaSet(name, 1), kubetest.Service(name))
 		for k := range replicas {
-			objects = append(objects, kubetest.Pod("shop", fmt.Sprintf("%s-%d", name, k), fmt.Sprintf("n%d", (i+k)%services), "ReplicaSet", name+"-1"))
+			objects = append(objects, kubetest.Pod("shop", fmt.Sprintf("%s-%d", name, k), fmt.Sprintf("n%d", (i+k)%services),
+				"ReplicaSet", name+"-1"))
 		}
 	}
 	for i := range lent {
 		n, l := fmt.Sprintf("lent-%d", i), fmt.Sprintf("l-%d", i)
-		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0), kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
+		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0),
+			kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
 	}
 	w := newWorld(t, objects...)
 	w.rooms.Events = declared{record.NewFakeRecorder(1000), t}

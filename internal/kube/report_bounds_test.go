@@ -13,7 +13,8 @@ import (
 
 // Statuses that are not written when the time of all of them is over wait for the next cycle.
 func TestAReportEndsInTime(t *testing.T) {
-	w := newWorldWith(t, watch.Options{ReportWithin: time.Nanosecond}, kubetest.Service("cart"), kubetest.Pool("web", "Online", kubetest.InWeb))
+	w := newWorldWith(t, watch.Options{ReportWithin: time.Nanosecond}, kubetest.Service("cart"),
+		kubetest.Pool("web", "Online", kubetest.InWeb))
 	before := len(w.dyn.Actions())
 	err := w.Report(t.Context(), &loop.Report{Snapshot: w.snapshot(t), Plan: &planner.Plan{}, Receipt: &loop.Receipt{}})
 	if err == nil || !strings.Contains(err.Error(), "took longer than 1ns") {

@@ -52,7 +52,8 @@ func TestReportAnUnconfirmedRise(t *testing.T) {
 		{portrait.Doubt{}, nil, ""},
 		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100}, nil, ""},
 		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100, Rise: true}, nil, "NotLearned"},
-		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100, Rise: true}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
+		{portrait.Doubt{Since: kubetest.Now.Add(-time.Hour), Top: 100, Rise: true}, []reason.Reason{reason.Said("CPU")},
+			"NotBelieved"},
 		{portrait.Doubt{}, []reason.Reason{reason.Said("CPU")}, "NotBelieved"},
 		{portrait.Doubt{}, nil, ""},
 	} {

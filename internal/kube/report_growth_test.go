@@ -22,9 +22,11 @@ func TestOnlineGrowth(t *testing.T) {
 	objects := kubetest.Shop()
 	n := objects[0].(*corev1.Node)
 	n.Status.Capacity = corev1.ResourceList{v1alpha1.ResourceReclaimedCPU: resource.MustParse("0")}
-	share := &v1alpha1.NodeShare{ObjectMeta: kubetest.Meta("NodeShare", "", "n1"), Spec: v1alpha1.NodeShareSpec{NodeUID: string(n.UID), LeaderEpoch: 6}}
+	share := &v1alpha1.NodeShare{ObjectMeta: kubetest.Meta("NodeShare", "", "n1"),
+		Spec: v1alpha1.NodeShareSpec{NodeUID: string(n.UID), LeaderEpoch: 6}}
 	plain := kubetest.Node("n2", kubetest.InWeb)
-	other := &v1alpha1.NodeShare{ObjectMeta: kubetest.Meta("NodeShare", "", "n2"), Spec: v1alpha1.NodeShareSpec{NodeUID: string(plain.UID), LeaderEpoch: 6}}
+	other := &v1alpha1.NodeShare{ObjectMeta: kubetest.Meta("NodeShare", "", "n2"),
+		Spec: v1alpha1.NodeShareSpec{NodeUID: string(plain.UID), LeaderEpoch: 6}}
 	elsewhere := kubetest.Pod("shop", "cart-d", "n2", "ReplicaSet", "cart-2")
 	r := newReported(t, append(objects, []metav1.Object{share, plain, other, elsewhere}...)...)
 

@@ -22,7 +22,8 @@ import (
 func TestReportGang(t *testing.T) {
 	r := newReported(t, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4))
 	r.clock.Time = kubetest.Now
-	back := fleet.Gang{Phase: fleet.GangBackedOff, Since: kubetest.Now, RetryAt: kubetest.Now.Add(2 * time.Minute), Tries: 2, Ran: true}
+	back := fleet.Gang{Phase: fleet.GangBackedOff, Since: kubetest.Now, RetryAt: kubetest.Now.Add(2 * time.Minute),
+		Tries: 2, Ran: true}
 	gang := func(rep *loop.Report) {
 		rep.Plan.At = kubetest.Now
 		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: back, Note: reason.Said("its gang did not run")}}
@@ -43,16 +44,19 @@ func TestReportGang(t *testing.T) {
 	}
 	r.clock.Time = kubetest.Now.Add(time.Minute)
 	r.cycle(t, func(rep *loop.Report) {
-		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangWhole, Since: kubetest.Now}}}
+		rep.Plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangWhole,
+			Since: kubetest.Now}}}
 	})
 	s = objectNow[v1alpha1.ElasticJob](t, r.world, object.GVRJobs, "train/bert").Status
 	if !slices.Contains(kubetest.Said(s.Conditions), "GangWhole=True/Whole") || s.Gang.Tries != 0 {
 		t.Errorf("%v, %+v", kubetest.Said(s.Conditions), s.Gang)
 	}
-	eta := planner.ETA{Job: "train/bert", Earliest: kubetest.Now.Add(time.Hour), Expected: kubetest.Now.Add(2 * time.Hour), Members: 4, Kind: planner.WaitsForTide, Why: reason.Said("the ebb")}
+	eta := planner.ETA{Job: "train/bert", Earliest: kubetest.Now.Add(time.Hour),
+		Expected: kubetest.Now.Add(2 * time.Hour), Members: 4, Kind: planner.WaitsForTide, Why: reason.Said("the ebb")}
 	written, _ := r.cycle(t, func(rep *loop.Report) { rep.Plan.ETAs = []planner.ETA{eta} })
 	s = objectNow[v1alpha1.ElasticJob](t, r.world, object.GVRJobs, "train/bert").Status
-	if e := s.ETA; len(written) != 1 || e == nil || !convert.TimeOf(e.Expected).Equal(eta.Expected) || e.Latest != nil || e.Members != 4 || e.Reason != "Tide" || e.Why != "the ebb" {
+	if e := s.ETA; len(written) != 1 || e == nil || !convert.TimeOf(e.Expected).Equal(eta.Expected) ||
+		e.Latest != nil || e.Members != 4 || e.Reason != "Tide" || e.Why != "the ebb" {
 		t.Errorf("ETA %+v after %v", s.ETA, written)
 	}
 	r.cycle(t, nil)

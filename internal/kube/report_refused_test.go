@@ -23,7 +23,8 @@ func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 		q.Spec.Parent, q.Spec.NamespaceSelector = parent, v1alpha1.Selector{MatchLabels: map[string]string{"team": name}}
 		return q
 	}
-	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("twin", "Online", kubetest.InWeb), quota("a", "b"), quota("b", "a"), quota("lost", "gone"), quota("root", ""))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("twin", "Online",
+		kubetest.InWeb), quota("a", "b"), quota("b", "a"), quota("lost", "gone"), quota("root", ""))
 	_, events := r.cycle(t, nil)
 	for _, want := range []string{"Warning PoolsOverlap ", "Warning ParentCycle ", "Warning ParentNotFound "} {
 		if !slices.ContainsFunc(events, func(e string) bool { return strings.HasPrefix(e, want) }) {
@@ -44,15 +45,18 @@ func TestReportRefusedPoolsAndQuotas(t *testing.T) {
 			t.Errorf("%s: Accepted is %t", what, accepted)
 		}
 	}
-	check("an overlapping pool", objectNow[v1alpha1.CapacityPool](t, r.world, object.GVRPools, "twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
+	check("an overlapping pool", objectNow[v1alpha1.CapacityPool](t, r.world, object.GVRPools,
+		"twin").Status.Conditions, metav1.ConditionFalse, "PoolsOverlap")
 	circle := objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "a").Status.Conditions
 	check("a quota in a circle", circle, metav1.ConditionFalse, "ParentCycle")
 	if c := meta.FindStatusCondition(circle, catalog.ConditionGuaranteeKept); c == nil ||
 		c.Status != metav1.ConditionUnknown {
 		t.Errorf("the guarantee of a quota that is not accepted: %+v", c)
 	}
-	check("a quota without its parent", objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
-	check("a quota that is well", objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "root").Status.Conditions, metav1.ConditionTrue, "Met")
+	check("a quota without its parent", objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas,
+		"lost").Status.Conditions, metav1.ConditionFalse, "ParentNotFound")
+	check("a quota that is well", objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas,
+		"root").Status.Conditions, metav1.ConditionTrue, "Met")
 }
 
 // A refused service shows no numbers of a target, and none of its signals is called missing.

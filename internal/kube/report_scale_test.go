@@ -38,7 +38,8 @@ func TestAScaleShowsWithItsPods(t *testing.T) {
 		return slices.Contains(written, status)
 	}
 	shown := func() time.Time {
-		return convert.TimeOf(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.LastScaleTime)
+		return convert.TimeOf(objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices,
+			"shop/cart").Status.LastScaleTime)
 	}
 	more = 2
 	if !cycle(0, true) {

@@ -21,7 +21,8 @@ import (
 func emptying(t *testing.T, more ...metav1.Object) *reported {
 	n := kubetest.Node("n1", kubetest.InWeb)
 	n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}
-	return newReported(t, append(more, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0),
+	return newReported(t, append(more, n, kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0),
 		kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0))...)
 }
 
@@ -66,14 +67,16 @@ func TestCleanWithoutAnAgent(t *testing.T) {
 		}
 	}
 	s := objectNow[v1alpha1.NodeShare](t, r.world, object.GVRShares, "n1").Status
-	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(kubetest.UID("Loan", "l")) || p.Time == nil || !p.Time.Time.Equal(kubetest.Now.Add(30*time.Second)) {
+	if p := s.Parcels[0]; p.Epoch != 1 || p.LoanUID != string(kubetest.UID("Loan",
+		"l")) || p.Time == nil || !p.Time.Time.Equal(kubetest.Now.Add(30*time.Second)) {
 		t.Errorf("the report %+v", p)
 	}
 }
 
 // A Lease of the bundled scheduler that the watch shows as given up, and that another instance holds by now, is asked for its acknowledgement.
 func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
-	lease := &coordinationv1.Lease{ObjectMeta: kubetest.Meta("Lease", kubetest.Namespace, v1alpha1.SchedulerLeasePrefix+"0")}
+	lease := &coordinationv1.Lease{ObjectMeta: kubetest.Meta("Lease", kubetest.Namespace,
+		v1alpha1.SchedulerLeasePrefix+"0")}
 	served := func(name, class string, in map[string]string) *v1alpha1.CapacityPool {
 		p := kubetest.Pool(name, class, in)
 		p.Spec.SchedulerName = v1alpha1.SchedulerName
@@ -84,7 +87,8 @@ func TestAcknowledgementsRestOnLiveLeases(t *testing.T) {
 	share := kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0)
 	share.Generation = 1
 	for holder, want := range map[string]string{"": "clean", "new": "Acks"} {
-		r := newReported(t, n.DeepCopy(), served("web", "Online", kubetest.InWeb), served("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0),
+		r := newReported(t, n.DeepCopy(), served("web", "Online", kubetest.InWeb),
+			served("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0),
 			share.DeepCopy(), lease.DeepCopy())
 		live := lease.DeepCopy()
 		live.Spec.HolderIdentity, live.Spec.RenewTime = &holder, &metav1.MicroTime{Time: time.Now()}
@@ -182,14 +186,16 @@ func TestASilentAgentIsNotReplaced(t *testing.T) {
 		"its Lease is old": {kubetest.AgentOf(time.Now().Add(-time.Hour), 0)},
 		"its Lease is gone": {func() metav1.Object {
 			s := kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0)
-			s.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(kubetest.UID("Node", "n1")), FirstSeen: kubetest.Ago(time.Hour)}
+			s.Status.Agent = &v1alpha1.ShareAgent{NodeUID: string(kubetest.UID("Node", "n1")),
+				FirstSeen: kubetest.Ago(time.Hour)}
 			return s
 		}()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := kubetest.Node("n1", kubetest.InWeb)
 			n.Spec.Taints = []corev1.Taint{{Key: v1alpha1.TaintHolder, Value: v1alpha1.TaintHolderOffline, Effect: corev1.TaintEffectNoSchedule}}
-			objects := append(more, n, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0))
+			objects := append(more, n, kubetest.Pool("web", "Online", kubetest.InWeb),
+				kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Loan("l", "n1", "Emptying", 1, 0))
 			if name == "its Lease is old" {
 				objects = append(objects, kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0))
 			}
@@ -204,7 +210,8 @@ func TestASilentAgentIsNotReplaced(t *testing.T) {
 
 // The first agent of a machine is recorded once, and makes the machine's share where nothing was lent yet.
 func TestAgentsAreRecorded(t *testing.T) {
-	r := newReported(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.AgentOf(time.Now(), 3600))
+	r := newReported(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.AgentOf(time.Now(), 3600))
 	r.cycle(t, nil)
 	if _, err := r.dyn.Resource(object.GVRShares).Get(t.Context(), "n1", metav1.GetOptions{}); err != nil {
 		t.Fatalf("no share was made: %v", err)
@@ -216,7 +223,8 @@ func TestAgentsAreRecorded(t *testing.T) {
 	}
 	r.cycle(t, nil)
 	s := objectNow[v1alpha1.NodeShare](t, r.world, object.GVRShares, "n1")
-	if a := s.Status.Agent; a == nil || a.NodeUID != string(kubetest.UID("Node", "n1")) || !a.FirstSeen.Time.Equal(kubetest.Now) {
+	if a := s.Status.Agent; a == nil || a.NodeUID != string(kubetest.UID("Node",
+		"n1")) || !a.FirstSeen.Time.Equal(kubetest.Now) {
 		t.Fatalf("recorded %+v", a)
 	}
 	if written, _ := r.cycle(t, nil); len(written) > 0 {

@@ -166,7 +166,8 @@ func TestReportWritesOnlyWhatChanged(t *testing.T) {
 		jitter(rep)
 		rep.Plan.Targets[0].Replicas, rep.Plan.Targets[0].Notes = 5, note("3 replicas carry it at 62 %")
 	})
-	if s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart"); s.Status.FloorReplicas != 5 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
+	if s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices,
+		"shop/cart"); s.Status.FloorReplicas != 5 || s.Status.ReadyReplicas != 1 || s.Status.LeaderEpoch != 7 {
 		t.Errorf("status = %+v", s.Status)
 	}
 }
@@ -202,20 +203,24 @@ func TestReportService(t *testing.T) {
 		// 100 requests a second but for the third hour, with 255.
 		path := slices.Repeat([]float64{100}, 30)
 		path[2] = 255
-		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: kubetest.Now, Step: time.Hour, Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
+		rep.Tides["shop/cart"] = forecast.Tide{Model: "blend", Trusted: true, Start: kubetest.Now, Step: time.Hour,
+			Quantiles: []float64{0.5, 0.95}, Paths: [][]float64{path, path},
 			Days: []forecast.LiftedDay{{Name: "11.11", From: peak, To: peak.Add(time.Hour), Factor: 2.554, Kin: true}}}
 	})
 	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status
-	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" || convert.TimeOf(s.LastScaleTime) != kubetest.Now {
+	if s.DesiredReplicas != 5 || s.Replicas != 5 || s.Reason != "3 -> 5; the tide rises" ||
+		convert.TimeOf(s.LastScaleTime) != kubetest.Now {
 		t.Errorf("status = %+v", s)
 	}
 	if p := s.Portrait; p.QualityPercent != 80 || p.StartupSeconds != 45 || p.Signal != "requests" || p.Gaps != 4 {
 		t.Errorf("portrait = %+v", p)
 	}
-	if d := s.Tide; d.PeakReplicas != 26 || convert.TimeOf(d.PeakTime) != peak || d.LowReplicas != 10 || convert.TimeOf(d.LowTime) != kubetest.Now {
+	if d := s.Tide; d.PeakReplicas != 26 || convert.TimeOf(d.PeakTime) != peak || d.LowReplicas != 10 ||
+		convert.TimeOf(d.LowTime) != kubetest.Now {
 		t.Errorf("tide = %+v: ceil(255/10) at %v", d, peak)
 	}
-	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || convert.TimeOf(&d[0].From) != peak || d[0].Percent != 255 || !d[0].Kin {
+	if d := s.Tide.Days; len(d) != 1 || d[0].Name != "11.11" || convert.TimeOf(&d[0].From) != peak ||
+		d[0].Percent != 255 || !d[0].Kin {
 		t.Errorf("days = %+v", d)
 	}
 	want := []string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale", "ScalingActive=True/SignalsFresh", "ScalingLimited=True/MaxReplicas", "ForecastReady=True/Trusted", "ForecastSkillLost=Unknown/NotJudged", "DataFresh=True/Fresh"}
@@ -311,7 +316,8 @@ func TestReportServiceConditions(t *testing.T) {
 		}, "ForecastReady", "False/FallBack", "576 points needed"},
 		{"a young portrait", func(r *loop.Report) {
 			r.Tides["shop/cart"] = forecast.Tide{Model: "last day"}
-			r.Portraits["shop/cart"] = portrait.Portrait{Quality: portrait.Quality{Points: 200, Needed: 576, Gaps: 3, ReadyAt: kubetest.Now.Add(31 * time.Hour)}}
+			r.Portraits["shop/cart"] = portrait.Portrait{Quality: portrait.Quality{Points: 200, Needed: 576, Gaps: 3,
+				ReadyAt: kubetest.Now.Add(31 * time.Hour)}}
 		}, "ForecastReady", "False/PortraitYoung", "200 of 576 points were seen, with 3 gaps; as they come, the rest will be there on 2026-06-02 19:00 UTC"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -343,13 +349,15 @@ func TestReportPortrait(t *testing.T) {
 			Coverage: v1alpha1.ForecastCoverage{NominalPercent: 90, AchievedPercent: 93}}},
 		StartupImagePresentSeconds: 12, StartupImageAbsentSeconds: 81, Cost: "4.2 millicores a request per second, idle 200",
 		LastError: "2026-06-01T12:00:00Z: the metrics source does not answer: nothing scales in until it does; the controller's log says why"}
-	if diff := cmp.Diff(want, objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Portrait); diff != "" {
+	if diff := cmp.Diff(want, objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices,
+		"shop/cart").Status.Portrait); diff != "" {
 		t.Errorf("portrait (-want +got):\n%s", diff)
 	}
 	// The error stays after the source came back.
 	r.clock.Time = kubetest.Now.Add(10 * time.Minute)
 	r.cycle(t, func(rep *loop.Report) { rep.Portraits["shop/cart"] = p })
-	if got := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Portrait.LastError; got != want.LastError {
+	if got := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices,
+		"shop/cart").Status.Portrait.LastError; got != want.LastError {
 		t.Errorf("last error %q, want %q", got, want.LastError)
 	}
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", 0: "0s"} {
@@ -376,7 +384,8 @@ func TestReportForgetsWhatIsGone(t *testing.T) {
 func TestReportLoanConditions(t *testing.T) {
 	l := kubetest.Loan("l", "n1", "Emptying", 1, 0)
 	share := kubetest.NodeShare("n1", "l", "web", "batch", 1, false, 0)
-	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), l, share)
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+		kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), l, share)
 	at := func(what string, d time.Duration, status v1alpha1.LoanStatus, want ...string) []metav1.Condition {
 		t.Helper()
 		r.clock.Time = kubetest.Now.Add(d)
@@ -402,10 +411,13 @@ func TestReportLoanConditions(t *testing.T) {
 	}
 	first := at("emptying", 0, v1alpha1.LoanStatus{Phase: "Emptying", Epoch: 1}, "Clean=False/InUse", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/NotDue")
 	at("lent", time.Minute, v1alpha1.LoanStatus{Phase: "Lent", Epoch: 1}, "Clean=False/Lent", "Noticed=False/NotRecalled", "Forced=False/NotForced", "Late=False/NotDue")
-	status := v1alpha1.LoanStatus{Phase: "Noticed", Epoch: 2, FirstNotice: kubetest.Ptr(metav1.NewTime(kubetest.Now)), Due: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(5 * time.Minute))),
+	status := v1alpha1.LoanStatus{Phase: "Noticed", Epoch: 2, FirstNotice: kubetest.Ptr(metav1.NewTime(kubetest.Now)),
+		Due:      kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(5 * time.Minute))),
 		Deadline: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(2 * time.Minute))), Reason: "the tide rises"}
 	cs := at("noticed", 2*time.Minute, status, "Clean=False/InUse", "Noticed=True/NoticeGiven", "Forced=False/NotForced", "Late=False/BeforeDue")
-	if c := meta.FindStatusCondition(cs, "Noticed"); c.Message != "the borrower has until 2026-06-01T12:02:00Z to save its work: the tide rises" || !c.LastTransitionTime.Equal(kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(2*time.Minute)))) {
+	if c := meta.FindStatusCondition(cs,
+		"Noticed"); c.Message != "the borrower has until 2026-06-01T12:02:00Z to save its work: the tide rises" ||
+		!c.LastTransitionTime.Equal(kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(2*time.Minute)))) {
 		t.Errorf("noticed = %+v", c)
 	}
 	if c := meta.FindStatusCondition(cs, "Clean"); !c.LastTransitionTime.Equal(&meta.FindStatusCondition(first, "Clean").LastTransitionTime) {
@@ -428,7 +440,9 @@ func TestReportLoanConditions(t *testing.T) {
 
 // A borrower's estimate of its time is written when the plan changes it, and goes with the notice.
 func TestReportExpectedUntil(t *testing.T) {
-	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Lent", 1, 0), kubetest.NodeShare("n1", "l", "batch", "", 1, false, 0))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+		kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Lent", 1, 0),
+		kubetest.NodeShare("n1", "l", "batch", "", 1, false, 0))
 	until := kubetest.Now.Add(3 * time.Hour)
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Plan.Survivals = []planner.Survival{{Loan: "l", Until: until, Due: until.Add(2 * time.Minute)}}
@@ -444,7 +458,8 @@ func TestReportExpectedUntil(t *testing.T) {
 	if !lent.ExpectedUntil.Equal(until) || !lent.Due.Equal(until.Add(2*time.Minute)) {
 		t.Errorf("read back as %v", lent.ExpectedUntil)
 	}
-	noticed, err := lent.Recall(kubetest.Now, kubetest.Now.Add(time.Minute), kubetest.Now.Add(time.Hour), reason.Said("flood"))
+	noticed, err := lent.Recall(kubetest.Now, kubetest.Now.Add(time.Minute), kubetest.Now.Add(time.Hour),
+		reason.Said("flood"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,12 +472,16 @@ func TestReportExpectedUntil(t *testing.T) {
 func TestReportBorrowed(t *testing.T) {
 	l := kubetest.Loan("l", "n1", "Emptying", 1, 0)
 	l.Spec.From, l.Spec.To = "batch", "web"
-	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InBatch), l, kubetest.NodeShare("n1", "l", "batch", "web", 1, false, 0))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+		kubetest.InBatch), kubetest.Node("n1", kubetest.InBatch), l, kubetest.NodeShare("n1", "l", "batch", "web", 1,
+		false, 0))
 	at := func(d time.Duration, phase string, want ...string) {
 		t.Helper()
 		r.clock.Time = kubetest.Now.Add(d)
 		now := *objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l")
-		now.Status.Phase, now.Status.Deadline, now.Status.Due = phase, kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Minute))), kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Hour)))
+		now.Status.Phase, now.Status.Deadline, now.Status.Due = phase,
+			kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Minute))),
+			kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(time.Hour)))
 		r.setLoan(t, &now)
 		r.cycle(t, nil)
 		got := kubetest.Said(objectNow[v1alpha1.Loan](t, r.world, object.GVRLoans, "l").Status.Conditions)
@@ -549,7 +568,8 @@ func TestReportLoansAndJobs(t *testing.T) {
 		after := l
 		after.Phase = fleet.Returned
 		rep.Plan.Moves = []planner.Move{{Kind: planner.MoveReturn, Before: l, After: after, Why: reason.Said("clean")}}
-		rep.Plan.Notices = []planner.Notice{{Pod: evict("bert-1").Pod, Loan: "l", Epoch: 3, Deadline: kubetest.Now.Add(time.Minute)}}
+		rep.Plan.Notices = []planner.Notice{{Pod: evict("bert-1").Pod, Loan: "l", Epoch: 3,
+			Deadline: kubetest.Now.Add(time.Minute)}}
 		e := evict("bert-0")
 		e.Why = reason.Said("n1 goes home")
 		rep.Plan.Evictions = []planner.Eviction{e}
@@ -568,7 +588,8 @@ func TestReportLoansAndJobs(t *testing.T) {
 	if convert.TimeOf(j.LastRecallTime) != kubetest.Now || j.Desired != 1 || j.Active != 2 || j.Reason != "1 stays" {
 		t.Errorf("job = %+v", j)
 	}
-	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale"}, kubetest.Said(j.Conditions)); diff != "" {
+	if diff := cmp.Diff([]string{"Accepted=True/Accepted", "AbleToScale=True/ReadyForNewScale"},
+		kubetest.Said(j.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	if got := r.snapshot(t).Job("train/bert").LastRecalled; got.Value != kubetest.Now || !got.OK {
@@ -610,8 +631,10 @@ func TestReportFestival(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &v1alpha1.FestivalPlan{ObjectMeta: kubetest.Meta("FestivalPlan", "", "eleven")}
-			f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(kubetest.Now.Add(c.start)), End: metav1.NewTime(kubetest.Now.Add(c.end)), Approved: c.approved,
-				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: kubetest.Ptr(int32(150)), Start: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-24 * time.Hour)))}}}
+			f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(kubetest.Now.Add(c.start)),
+				End: metav1.NewTime(kubetest.Now.Add(c.end)), Approved: c.approved,
+				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: kubetest.Ptr(int32(150)),
+					Start: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-24 * time.Hour)))}}}
 			r := newReported(t, append(kubetest.Shop(), f)...)
 			r.cycle(t, nil)
 			s := objectNow[v1alpha1.FestivalPlan](t, r.world, object.GVRFestivals, "eleven").Status
@@ -701,7 +724,8 @@ func TestTenantMemory(t *testing.T) {
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "shop"}}
 	q.Spec.BorrowingLimit = &v1alpha1.ResourceAmounts{}
 	q.Spec.Burst = &v1alpha1.Burst{Percent: 50, DurationSeconds: 600}
-	q.Spec.Parcels = []v1alpha1.ParcelTerms{{Kind: "Socket", Guarantee: 1}, {Kind: "Node", GPUModel: "H100", BorrowingLimit: kubetest.Ptr(int32(2))}}
+	q.Spec.Parcels = []v1alpha1.ParcelTerms{{Kind: "Socket", Guarantee: 1},
+		{Kind: "Node", GPUModel: "H100", BorrowingLimit: kubetest.Ptr(int32(2))}}
 	r := newReported(t, append(kubetest.Shop(), q, kubetest.NamespaceOf("shop", map[string]string{"team": "shop"}))...)
 	var at time.Time
 	owed := []fleet.ParcelDebt{{Class: fleet.ParcelClass{Kind: fleet.KindNode, GPUModel: "H100"}, N: 1, Used: 3}, {Class: fleet.ParcelClass{Kind: fleet.KindSocket}, N: 2, Used: 2}}
@@ -711,7 +735,8 @@ func TestTenantMemory(t *testing.T) {
 			Notices: []fleet.QuotaNotice{{Since: at, Offline: fleet.Resources{CPU: 3_000, GPU: 1}, OnlineUsed: fleet.Resources{CPU: 9_000, Memory: fleet.GiB}, Parcels: owed}}}}
 	})
 	want := []string{"Accepted=True/Accepted", "Ready=True/Met", "GuaranteeKept=True/Kept", "WithinQuota=False/Noticed", "Bursting=True/Bursting"}
-	if diff := cmp.Diff(want, kubetest.Said(objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas, "shop").Status.Conditions)); diff != "" {
+	if diff := cmp.Diff(want, kubetest.Said(objectNow[v1alpha1.CapacityQuota](t, r.world, object.GVRQuotas,
+		"shop").Status.Conditions)); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 	x := r.snapshot(t).Tenants[0]

@@ -63,7 +63,9 @@ func TestRequestsAreThoseOfThePods(t *testing.T) {
 			if c.empty {
 				target = none
 			}
-			objects := append([]metav1.Object{kubetest.Pool("web", "Online", map[string]string{"pool": "web"}), kubetest.Node("n1", map[string]string{"pool": "web"}), kubetest.Service("cart"), target, kubetest.ReplicaSet("cart", 1), kubetest.ReplicaSet("cart", 2)}, c.pods...)
+			objects := append([]metav1.Object{kubetest.Pool("web", "Online", map[string]string{"pool": "web"}),
+				kubetest.Node("n1", map[string]string{"pool": "web"}), kubetest.Service("cart"), target,
+				kubetest.ReplicaSet("cart", 1), kubetest.ReplicaSet("cart", 2)}, c.pods...)
 			s := newWorld(t, objects...).snapshot(t).Service("shop/cart")
 			if s.Request != c.want {
 				t.Errorf("a replica asks for %v, want %v", s.Request, c.want)
@@ -79,7 +81,8 @@ func TestRequestsAreThoseOfThePods(t *testing.T) {
 	}
 	worker := kubetest.Pod("train", "bert-1", "n1", "Job", "bert")
 	asks(worker, "9", "3Gi")
-	m := newWorld(t, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 1), worker).snapshot(t).Job("train/bert").Members[0]
+	m := newWorld(t, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 1),
+		worker).snapshot(t).Job("train/bert").Members[0]
 	if want := (fleet.Resources{CPU: 9000, Memory: 3 * fleet.GiB, Pods: 1}); m.Request != want {
 		t.Errorf("a worker asks for %v, want %v", m.Request, want)
 	}

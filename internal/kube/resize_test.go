@@ -58,7 +58,8 @@ func TestApplyResizesTheTemplate(t *testing.T) {
 
 func TestApplyResizesPodsInPlace(t *testing.T) {
 	w := newWorld(t, fitted("InPlace")...)
-	ref := planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: "cart-b"}, ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}
+	ref := planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: "cart-b"},
+		ID: fleet.UID(kubetest.UID("Pod", "cart-b"))}
 	if r := w.do(t, planner.Plan{LeaderEpoch: 7, Resizes: []planner.Resize{resizeCart(fleet.RequestsInPlace, ref)}}); r[0].Outcome != loop.Done {
 		t.Fatalf("%+v", r)
 	}
@@ -120,7 +121,8 @@ func TestReportRecommendation(t *testing.T) {
 	s := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Recommendation
 	if s == nil || *s.CPUMillicores != (v1alpha1.RequestBounds{Current: 2000, Lower: 200, Target: 501, Upper: 1000}) ||
 		*s.MemoryBytes != (v1alpha1.RequestBounds{Current: 2 << 30, Lower: 1 << 30, Target: 3 << 30, Upper: 4 << 30}) ||
-		s.HistoryHours != 84 || convert.TimeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "memory alone is applied") {
+		s.HistoryHours != 84 || convert.TimeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note,
+		"memory alone is applied") {
 		t.Errorf("recommendation = %+v", s)
 	}
 	want := "Normal Resized Deployment shop/cart from cpu=2 memory=2Gi to cpu=2 memory=3Gi: 3.5 days ask for it"

@@ -77,7 +77,8 @@ func TestHostList(t *testing.T) {
 		return o.API.Status.Hosts != nil && o.API.Status.Hosts.Listed == 3 && o.API.Status.Hosts.ConfigMap == "bert-hosts"
 	})
 
-	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"}, ID: fleet.UID(kubetest.UID("Pod", "bert-worker-1"))}
+	one := planner.PodRef{Name: fleet.Name{Namespace: "train", Name: "bert-worker-1"},
+		ID: fleet.UID(kubetest.UID("Pod", "bert-worker-1"))}
 	plan := &planner.Plan{Notices: []planner.Notice{{Pod: one, Loan: "l", Epoch: 3}}}
 	w.report(t, plan, loop.Result{Action: planner.ActionNotice, Subject: one.Name.String(), Outcome: loop.Failed})
 	if got := strings.Count(w.hostList(t)["hosts"], "\n"); got != 3 {
@@ -179,7 +180,8 @@ func TestHostListOfABrokenRing(t *testing.T) {
 	w := ringWorld(t)
 	w.report(t, &planner.Plan{})
 	plan := shrinking()
-	plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangBackedOff, Since: kubetest.Now, RetryAt: kubetest.Now.Add(time.Minute)}}}
+	plan.Gangs = []planner.GangView{{Job: "train/bert", Gang: fleet.Gang{Phase: fleet.GangBackedOff,
+		Since: kubetest.Now, RetryAt: kubetest.Now.Add(time.Minute)}}}
 	if rs := w.do(t, plan); rs[0].Outcome != loop.Done {
 		t.Errorf("%+v", rs)
 	}
@@ -277,7 +279,8 @@ func TestHostListNoticed(t *testing.T) {
 // TestHostListRefused: without the right, or with another owner's ConfigMap in the way, an event of the job says once
 // how to fix it.
 func TestHostListRefused(t *testing.T) {
-	theirs := &corev1.ConfigMap{ObjectMeta: kubetest.Meta("ConfigMap", "train", "bert-hosts"), Data: map[string]string{"theirs": "yes"}}
+	theirs := &corev1.ConfigMap{ObjectMeta: kubetest.Meta("ConfigMap", "train", "bert-hosts"),
+		Data: map[string]string{"theirs": "yes"}}
 	w := ringWorld(t, theirs)
 	events := record.NewFakeRecorder(10)
 	w.Events = declared{events, t}

@@ -37,8 +37,9 @@ func TestALeaderWaitsForAnotherInstallation(t *testing.T) {
 		"it gave its Lease up":              {[]metav1.Object{of("two"), lease("two", "", time.Second)}, false},
 		"its Lease is gone":                 {[]metav1.Object{of("two")}, false},
 		"a tenant's Lease of the same name": {[]metav1.Object{of(""), lease("shop", "a tenant", time.Second)}, false},
-		"the pool is of this installation":  {[]metav1.Object{of(kubetest.Namespace), lease("shop", "a tenant", time.Second)}, false},
-		"there are no pools":                {[]metav1.Object{lease("shop", "a tenant", time.Second)}, false},
+		"the pool is of this installation": {[]metav1.Object{of(kubetest.Namespace),
+			lease("shop", "a tenant", time.Second)}, false},
+		"there are no pools": {[]metav1.Object{lease("shop", "a tenant", time.Second)}, false},
 	} {
 		w := newWorld(t, c.objects...)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

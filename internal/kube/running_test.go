@@ -62,26 +62,31 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 		}
 	}
 	borrow := func(*testing.T, *fleet.Snapshot) planner.Plan {
-		l := fleet.Loan{ID: "l", Node: fleet.NodeID(kubetest.UID("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode, Cells: []int{0},
+		l := fleet.Loan{ID: "l", Node: fleet.NodeID(kubetest.UID("Node", "n1")), NodeName: "n1", Kind: fleet.KindNode,
+			Cells:    []int{0},
 			Capacity: fleet.Resources{CPU: 64000, Memory: 256 * fleet.GiB}, From: "batch", To: "web"}
 		l = l.Invite(begins, begins.Add(reclaim.EmergencyNotice), begins.Add(by), reason.Said("online pods wait for room"))
 		return planner.Plan{Moves: []planner.Move{{Kind: planner.MoveBegin, Before: l, After: l, Node: "n1"}}}
 	}
-	lent := []metav1.Object{kubetest.Loan("l", "n1", "Lent", 3, 0), kubetest.NodeShare("n1", "l", "batch", "", 3, false, 0), kubetest.Node("n1", kubetest.InWeb)}
+	lent := []metav1.Object{kubetest.Loan("l", "n1", "Lent", 3, 0), kubetest.NodeShare("n1", "l", "batch", "", 3,
+		false, 0), kubetest.Node("n1", kubetest.InWeb)}
 	for _, c := range []struct {
 		name    string
 		objects []metav1.Object
 		plan    func(*testing.T, *fleet.Snapshot) planner.Plan
 		late    loop.Outcome // when it is written 20 s late
 	}{
-		{"emergency announce", []metav1.Object{noticedFor(2 * time.Minute), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.Node("n1", kubetest.InWeb)}, announce, loop.Stale},
+		{"emergency announce", []metav1.Object{noticedFor(2 * time.Minute),
+			kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0), kubetest.Node("n1",
+				kubetest.InWeb)}, announce, loop.Stale},
 		{"ordinary recall", lent, recall(2 * time.Minute), loop.Done},
 		{"emergency recall", lent, recall(reclaim.EmergencyNotice), loop.Stale},
 		{"emergency borrow", []metav1.Object{kubetest.Node("n1", kubetest.InBatch)}, borrow, loop.Stale},
 	} {
 		for gap, want := range map[time.Duration]loop.Outcome{0: loop.Done, 50 * time.Millisecond: loop.Done, 2 * time.Second: loop.Done, 20 * time.Second: c.late} {
 			t.Run(fmt.Sprintf("%s, %v late", c.name, gap), func(t *testing.T) {
-				w := newWorld(t, append(c.objects, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
+				w := newWorld(t, append(c.objects, kubetest.Pool("web", "Online", kubetest.InWeb),
+					kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.BatchJob("bert", 2), kubetest.ElasticJob("bert"),
 					kubetest.Pod("train", "bert-0", "n1", "Job", "bert"))...)
 				w.calm(t)
 				w.clock.Time = begins
@@ -125,7 +130,8 @@ func TestApplyWhileTheClockRuns(t *testing.T) {
 // The time of the write counts, not of the facts that were read for all of them.
 func TestApplyWhileTheAPIIsSlow(t *testing.T) {
 	share := kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0)
-	share.Spec.Parcels = append(share.Spec.Parcels, kubetest.NodeShare("n1", "l2", "batch", "web", 3, false, 1).Spec.Parcels...)
+	share.Spec.Parcels = append(share.Spec.Parcels, kubetest.NodeShare("n1", "l2", "batch", "web", 3, false,
+		1).Spec.Parcels...)
 	other := kubetest.Loan("l2", "n1", "Noticed", 3, 1)
 	other.Status.Deadline = noticedFor(2 * time.Minute).Status.Deadline
 	w := newWorld(t, lending(noticedFor(2*time.Minute), other, share)...)

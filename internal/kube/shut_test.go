@@ -74,7 +74,8 @@ func TestForeignTaints(t *testing.T) {
 			n, d := kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 3)
 			c.change(n)
 			d.Spec.Template.Spec.Tolerations = c.of
-			w := newWorld(t, n, kubetest.Node("n2", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), d, kubetest.ReplicaSet("cart", 1),
+			w := newWorld(t, n, kubetest.Node("n2", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb),
+				kubetest.Pool("batch", "Offline", kubetest.InBatch), d, kubetest.ReplicaSet("cart", 1),
 				kubetest.Pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), kubetest.Service("cart"))
 			for _, x := range w.snapshot(t).Nodes {
 				want, shut := true, fleet.Shut{}
@@ -91,12 +92,14 @@ func TestForeignTaints(t *testing.T) {
 
 // The pool names what keeps online pods off and on how many machines; an event comes with the first of it.
 func TestReportShutMachines(t *testing.T) {
-	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb))
+	r := newReported(t, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline",
+		kubetest.InBatch), kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb))
 	room := func(shut ...planner.ShutMachines) metav1.Condition {
 		r.cycle(t, func(rep *loop.Report) {
 			rep.Plan.Pools = []planner.PoolView{{Pool: "web", Nodes: 2, Shut: shut}}
 		})
-		return *meta.FindStatusCondition(objectNow[v1alpha1.CapacityPool](t, r.world, object.GVRPools, "web").Status.Conditions,
+		return *meta.FindStatusCondition(objectNow[v1alpha1.CapacityPool](t, r.world, object.GVRPools,
+			"web").Status.Conditions,
 			catalog.ConditionRoomOpen)
 	}
 	if c := room(); c.Status != metav1.ConditionTrue {
@@ -163,7 +166,8 @@ func TestForeignTaintsOfOffline(t *testing.T) {
 		n, d := kubetest.Node("n1", kubetest.InBatch), kubetest.Deployment("cart", 3)
 		c.change(n)
 		d.Spec.Template.Spec.Tolerations = c.of
-		w := newWorld(t, n, kubetest.Node("n2", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), d, kubetest.ReplicaSet("cart", 1),
+		w := newWorld(t, n, kubetest.Node("n2", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb),
+			kubetest.Pool("batch", "Offline", kubetest.InBatch), d, kubetest.ReplicaSet("cart", 1),
 			kubetest.Pod("shop", "cart-a", "n2", "ReplicaSet", "cart-1"), kubetest.Service("cart"))
 		for _, x := range w.snapshot(t).Nodes {
 			if x.Name == "n1" && (!x.Ready || !slices.Equal(x.Repels, c.want)) {

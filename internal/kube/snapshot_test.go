@@ -53,7 +53,8 @@ func TestOwnersAreOfTheSameNamespace(t *testing.T) {
 	newer.Namespace, newer.UID = "mallory", "newer"
 	jobs := kubetest.Pod("mallory", "bert-x", "n1", "Job", "bert")
 	jobs.OwnerReferences[0].UID = kubetest.BatchJob("bert", 4).UID
-	s := newWorld(t, append(kubetest.Shop(), stray, newer, jobs, kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4))...).snapshot(t)
+	s := newWorld(t, append(kubetest.Shop(), stray, newer, jobs, kubetest.ElasticJob("bert"),
+		kubetest.BatchJob("bert", 4))...).snapshot(t)
 	svc := s.Service("shop/cart")
 	for i := range svc.Pods {
 		if p := &svc.Pods[i]; p.Name.Namespace != "shop" {
@@ -101,7 +102,8 @@ func TestServiceAndItsPods(t *testing.T) {
 		t.Errorf("Ready() = %d, want 1: the old revision does not count", n)
 	}
 	b, c := svc.Pods[1], svc.Pods[2]
-	if b.ReadySince.Value != kubetest.Now.Add(-29*time.Minute) || b.Started.Value != kubetest.Now.Add(-30*time.Minute) || b.Created != kubetest.Now.Add(-time.Hour) {
+	if b.ReadySince.Value != kubetest.Now.Add(-29*time.Minute) ||
+		b.Started.Value != kubetest.Now.Add(-30*time.Minute) || b.Created != kubetest.Now.Add(-time.Hour) {
 		t.Errorf("times of cart-b: started %v, ready %v, created %v", b.Started.Value, b.ReadySince.Value, b.Created)
 	}
 	if !c.Unschedulable || c.Ready || c.Node != "" {
@@ -124,14 +126,17 @@ func TestTimesOfRealMachines(t *testing.T) {
 	started := metav1.NewTime(p.Status.StartTime.Add(kubetest.Skew))
 	p.Status.StartTime = &started
 	for i := range p.Status.Conditions {
-		p.Status.Conditions[i].LastTransitionTime = metav1.NewTime(p.Status.Conditions[i].LastTransitionTime.Add(kubetest.Skew))
+		p.Status.Conditions[i].LastTransitionTime = metav1.NewTime(p.Status.Conditions[i].LastTransitionTime.Add(
+			kubetest.Skew))
 	}
 	share := kubetest.NodeShare("n1", "l", "web", "batch", 3, true, 0)
 	share.Status.Reporter = v1alpha1.ReporterAgent
 	seen := metav1.NewTime(share.Status.Parcels[0].Time.Add(kubetest.Skew))
 	share.Status.Parcels[0].Time = &seen
-	s := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch), p, share).snapshot(t)
-	if got := s.Pods[0]; got.ReadySince.Value != kubetest.Now.Add(-29*time.Minute) || got.Started.Value != kubetest.Now.Add(-30*time.Minute) {
+	s := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Pool("batch", "Offline", kubetest.InBatch), p, share).snapshot(t)
+	if got := s.Pods[0]; got.ReadySince.Value != kubetest.Now.Add(-29*time.Minute) ||
+		got.Started.Value != kubetest.Now.Add(-30*time.Minute) {
 		t.Errorf("the pod started %v and is ready since %v", got.Started.Value, got.ReadySince.Value)
 	}
 	if got := s.Nodes[0].Share.Parcels; len(got) != 1 || got[0].CleanAt != kubetest.Now.Add(-time.Minute) {
@@ -170,31 +175,49 @@ func TestServiceBlocked(t *testing.T) {
 		id      fleet.ServiceID
 		want    string // the beginning
 	}{
-		{"a CronHPA on the target", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart",
+		{"a CronHPA on the target", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3),
+			cronHPA("Deployment", "cart")}, "shop/cart",
 			"CronHPAFound: CronHorizontalPodAutoscaler evening scales the target too: write its jobs as spec.windows and delete it"},
-		{"a CronHPA on the HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart"), cronHPA("HorizontalPodAutoscaler", "mine")},
+		{"a CronHPA on the HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3),
+			kubetest.Autoscaler("mine", "cart"), cronHPA("HorizontalPodAutoscaler", "mine")},
 			"shop/cart", "CronHPAFound: "},
-		{"a CronHPA on something else", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), cronHPA("Deployment", "other")}, "shop/cart", ""},
+		{"a CronHPA on something else", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3),
+			cronHPA("Deployment", "other")}, "shop/cart", ""},
 		{"accepted", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3)}, "shop/cart", ""},
-		{"no target", []metav1.Object{kubetest.Service("cart")}, "shop/cart", "TargetNotFound: there is no Deployment shop/cart"},
-		{"the older of two acts", []metav1.Object{kubetest.Service("cart"), second, kubetest.Deployment("cart", 3)}, "shop/cart", ""},
-		{"the younger of two is blocked", []metav1.Object{kubetest.Service("cart"), second, kubetest.Deployment("cart", 3)}, "shop/a-younger",
+		{"no target", []metav1.Object{kubetest.Service("cart")}, "shop/cart",
+			"TargetNotFound: there is no Deployment shop/cart"},
+		{"the older of two acts", []metav1.Object{kubetest.Service("cart"), second, kubetest.Deployment("cart", 3)},
+			"shop/cart", ""},
+		{"the younger of two is blocked", []metav1.Object{kubetest.Service("cart"), second,
+			kubetest.Deployment("cart", 3)}, "shop/a-younger",
 			"Conflicted: Deployment shop/cart is the target of the older ElasticService shop/cart"},
-		{"an HPA that is not adopted", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart")}, "shop/cart",
+		{"an HPA that is not adopted", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3),
+			kubetest.Autoscaler("mine", "cart")}, "shop/cart",
 			"HPAFound: HorizontalPodAutoscaler mine scales the target: set spec.actuation to HPAFloor"},
-		{"an HPA on something else", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "other")}, "shop/cart", ""},
+		{"an HPA on something else", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3),
+			kubetest.Autoscaler("mine", "other")}, "shop/cart", ""},
 		{"a floor without an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3)}, "shop/cart", "HPAMissing: "},
-		{"a floor under an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart")}, "shop/cart", ""},
-		{"a floor under two", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart"), kubetest.Autoscaler("yours", "cart")}, "shop/cart",
+		{"a floor under an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3),
+			kubetest.Autoscaler("mine", "cart")}, "shop/cart", ""},
+		{"a floor under two", []metav1.Object{floor, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart"),
+			kubetest.Autoscaler("yours", "cart")}, "shop/cart",
 			"HPAAmbiguous: HorizontalPodAutoscalers mine, yours all"},
-		{"a floor under KEDA's HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kedaOwned}, "shop/cart", "ScaledObjectFound: "},
-		{"a ScaledObject", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), scaled}, "shop/cart", "ScaledObjectFound: ScaledObject by-queue"},
-		{"a ScaledObject that is paused", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), paused}, "shop/cart", ""},
-		{"a ScaledObject in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), scaled, kedaOwned}, "shop/cart", ""},
-		{"a CronHPA in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), cronHPA("Deployment", "cart")}, "shop/cart", ""},
-		{"an HPA in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), kubetest.Autoscaler("mine", "cart")}, "shop/cart", "HPAFound: "},
-		{"a window that cannot be", []metav1.Object{cron, kubetest.Deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.windows[0].start: "},
-		{"a day that cannot be", []metav1.Object{feast, kubetest.Deployment("cart", 3)}, "shop/cart", "InvalidSpec: spec.calendar.days[0].date: "},
+		{"a floor under KEDA's HPA", []metav1.Object{floor, kubetest.Deployment("cart", 3), kedaOwned}, "shop/cart",
+			"ScaledObjectFound: "},
+		{"a ScaledObject", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3), scaled}, "shop/cart",
+			"ScaledObjectFound: ScaledObject by-queue"},
+		{"a ScaledObject that is paused", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 3),
+			paused}, "shop/cart", ""},
+		{"a ScaledObject in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3), scaled,
+			kedaOwned}, "shop/cart", ""},
+		{"a CronHPA in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3),
+			cronHPA("Deployment", "cart")}, "shop/cart", ""},
+		{"an HPA in charge, and only looking on", []metav1.Object{looksOn, kubetest.Deployment("cart", 3),
+			kubetest.Autoscaler("mine", "cart")}, "shop/cart", "HPAFound: "},
+		{"a window that cannot be", []metav1.Object{cron, kubetest.Deployment("cart", 3)}, "shop/cart",
+			"InvalidSpec: spec.windows[0].start: "},
+		{"a day that cannot be", []metav1.Object{feast, kubetest.Deployment("cart", 3)}, "shop/cart",
+			"InvalidSpec: spec.calendar.days[0].date: "},
 		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "InvalidSpec: spec.targetRef: no adapter scales a DaemonSet of apps/v1: name a Deployment or a StatefulSet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -216,7 +239,8 @@ func TestServiceCalendar(t *testing.T) {
 	if !slices.Equal(got.Regions, []string{"CN", "US"}) || !slices.Equal(got.Days, want) || got.Zone.String() != "Asia/Shanghai" {
 		t.Errorf("calendar = %+v", got)
 	}
-	if c := newWorld(t, kubetest.Service("cart"), kubetest.Deployment("cart", 3)).snapshot(t).Service("shop/cart").Calendar; !c.Empty() {
+	if c := newWorld(t, kubetest.Service("cart"), kubetest.Deployment("cart",
+		3)).snapshot(t).Service("shop/cart").Calendar; !c.Empty() {
 		t.Errorf("a service without a calendar has %+v", c)
 	}
 }
@@ -257,7 +281,8 @@ func TestSetToZero(t *testing.T) {
 	}{
 		{"at 0", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 0)}, true},
 		{"at 1", []metav1.Object{kubetest.Service("cart"), kubetest.Deployment("cart", 1)}, false},
-		{"at 0 under an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 0), kubetest.Autoscaler("mine", "cart")}, true},
+		{"at 0 under an HPA", []metav1.Object{floor, kubetest.Deployment("cart", 0), kubetest.Autoscaler("mine", "cart")},
+			true},
 		{"at 0 under an HPA that scales to 0", []metav1.Object{floor, kubetest.Deployment("cart", 0), toZero}, false},
 	} {
 		if got := newWorld(t, c.objects...).snapshot(t).Service("shop/cart").SetToZero; (got != "") != c.off {
@@ -284,9 +309,12 @@ func TestPodClasses(t *testing.T) {
 	mirror := kubetest.Pod("kube-system", "etcd", "n1", "Node", "n1")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 
-	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 1), kubetest.ReplicaSet("cart", 1), kubetest.Service("cart"), kubetest.BatchJob("bert", 4), kubetest.ElasticJob("bert"),
-		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror, kubetest.DaemonSet(kubetest.Namespace, "agent"), kubetest.DaemonSet("kube-system", "proxy"),
-		kubetest.Pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), kubetest.Pod("train", "bert-0", "n1", "Job", "bert"), kubetest.Pod("train", "other", "n1", "Job", "unknown"))
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), kubetest.Deployment("cart", 1),
+		kubetest.ReplicaSet("cart", 1), kubetest.Service("cart"), kubetest.BatchJob("bert", 4), kubetest.ElasticJob("bert"),
+		tolerant, blanket, onlineTolerant, filler, pretender, ours, agent, mirror, kubetest.DaemonSet(kubetest.Namespace,
+			"agent"), kubetest.DaemonSet("kube-system", "proxy"),
+		kubetest.Pod("kube-system", "proxy", "n1", "DaemonSet", "proxy"), kubetest.Pod("train", "bert-0", "n1", "Job",
+			"bert"), kubetest.Pod("train", "other", "n1", "Job", "unknown"))
 	want := map[string]fleet.PodClass{
 		"tolerant": fleet.PodOffline, "bert-0": fleet.PodOffline,
 		"blanket": fleet.PodOnline, "other": fleet.PodOnline, "pretender": fleet.PodOnline,
@@ -356,11 +384,13 @@ func TestSystemPodsAreProved(t *testing.T) {
 		for _, change := range c.change {
 			change(p)
 		}
-		o := watch.Options{DaemonKinds: []watch.Kind{{APIVersion: gvrKruise.GroupVersion().String(), Kind: "DaemonSet"}, {APIVersion: "not.installed/v1", Kind: "DaemonSet"}}}
+		o := watch.Options{DaemonKinds: []watch.Kind{{APIVersion: gvrKruise.GroupVersion().String(), Kind: "DaemonSet"},
+			{APIVersion: "not.installed/v1", Kind: "DaemonSet"}}}
 		if c.without {
 			o = watch.Options{}
 		}
-		w := newWorldWith(t, o, kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb), kubetest.DaemonSet("monitoring", "proxy"), kubetest.DaemonSet("train", "own"), kruise.DeepCopy(), p,
+		w := newWorldWith(t, o, kubetest.Node("n1", kubetest.InWeb), kubetest.Node("n2", kubetest.InWeb),
+			kubetest.DaemonSet("monitoring", "proxy"), kubetest.DaemonSet("train", "own"), kruise.DeepCopy(), p,
 			kubetest.NamespaceOf("train", map[string]string{v1alpha1.LabelTenant: "true"}))
 		got := w.snapshot(t).Pods[0]
 		if got.Class != c.want {
@@ -378,7 +408,8 @@ func TestNodesAndPools(t *testing.T) {
 	lent := kubetest.Node("n2", kubetest.InWeb)
 	lent.Spec.Taints = []corev1.Taint{facts.HolderTaint(), {Key: "other", Effect: corev1.TaintEffectNoExecute}}
 	lent.Labels = map[string]string{"tier": "web", v1alpha1.LabelOffline: "true", corev1.LabelTopologyZone: "z1", v1alpha1.LabelNetworkPod: "np1"}
-	lent.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true", watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: ""}
+	lent.Annotations = map[string]string{watch.AnnotationScaleDownDisabled: "true",
+		watch.AnnotationDoNotDisrupt: "true", watch.AnnotationKept: ""}
 	cordoned := kubetest.Node("n4", kubetest.InBatch)
 	cordoned.Spec.Unschedulable = true
 	cordoned.Labels = map[string]string{v1alpha1.LabelHome: v1alpha1.HomeOffline}
@@ -387,7 +418,8 @@ func TestNodesAndPools(t *testing.T) {
 	stale.Spec.NodeUID = "an earlier machine"
 	lease := &coordinationv1.Lease{ObjectMeta: kubetest.Meta("Lease", kubetest.Namespace, "springtide-agent-n2"),
 		Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NowMicro())}}
-	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), lent, both, cordoned, kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch),
+	w := newWorld(t, kubetest.Node("n1", kubetest.InWeb), lent, both, cordoned,
+		kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch),
 		kubetest.Pool("extra", "Online", map[string]string{"extra": "yes"}), kubetest.Topology("n2"), stale, lease,
 		kubetest.Loan("l", "n2", "Noticed", 3, 0, 1), kubetest.NodeShare("n2", "l", "batch", "web", 3, true, 0, 1))
 	s := w.snapshot(t)
@@ -417,20 +449,23 @@ func TestNodesAndPools(t *testing.T) {
 		t.Errorf("cells of n2 = %+v", n2.Cells)
 	}
 	entry := n2.Share.Find("l")
-	if !entry.IsClean(3) || entry.Holder != "batch" || entry.Next != "web" || entry.CleanAt != kubetest.Now.Add(-time.Minute) {
+	if !entry.IsClean(3) || entry.Holder != "batch" || entry.Next != "web" ||
+		entry.CleanAt != kubetest.Now.Add(-time.Minute) {
 		t.Errorf("share of n2 = %+v", entry)
 	}
 	if byName["n4"].Share.Exists || byName["n4"].Ready || byName["n1"].AgentAlive || len(byName["n1"].Cells) != 0 {
 		t.Errorf("n4 = %+v, n1 = %+v", byName["n4"], byName["n1"])
 	}
 	l := s.Loan("l")
-	if l.Phase != fleet.Noticed || l.Epoch != 3 || l.Since != kubetest.Now.Add(-10*time.Minute) || l.Parcel != fleet.MakeParcelID(n2.ID, []int{0, 1}) || l.Capacity.CPU != 64000 {
+	if l.Phase != fleet.Noticed || l.Epoch != 3 || l.Since != kubetest.Now.Add(-10*time.Minute) ||
+		l.Parcel != fleet.MakeParcelID(n2.ID, []int{0, 1}) || l.Capacity.CPU != 64000 {
 		t.Errorf("loan = %+v", l)
 	}
 }
 
 func TestJobs(t *testing.T) {
-	noPolicy, replaces, suspended := kubetest.BatchJob("bert", 4), kubetest.BatchJob("bert", 4), kubetest.BatchJob("bert", 4)
+	noPolicy, replaces, suspended := kubetest.BatchJob("bert", 4), kubetest.BatchJob("bert",
+		4), kubetest.BatchJob("bert", 4)
 	noPolicy.Spec.PodFailurePolicy = nil
 	replaces.Spec.PodReplacementPolicy = kubetest.Ptr(batchv1.TerminatingOrFailed)
 	suspended.Spec.Suspend = kubetest.Ptr(true)
@@ -453,12 +488,16 @@ func TestJobs(t *testing.T) {
 	}{
 		{"fit", []metav1.Object{kubetest.ElasticJob("bert"), kubetest.BatchJob("bert", 4)}, "train/bert", "", 90},
 		{"no workload", []metav1.Object{kubetest.ElasticJob("bert")}, "train/bert", "WorkloadNotFound: ", 0},
-		{"no failure policy", []metav1.Object{kubetest.ElasticJob("bert"), noPolicy}, "train/bert", "PodFailurePolicyMissing: spec.podFailurePolicy", 90},
-		{"pods are replaced early", []metav1.Object{kubetest.ElasticJob("bert"), replaces}, "train/bert", "PodReplacementPolicyMissing: spec.podReplacementPolicy", 90},
-		{"suspended", []metav1.Object{kubetest.ElasticJob("bert"), suspended}, "train/bert", "JobSuspended: spec.suspend", 90},
+		{"no failure policy", []metav1.Object{kubetest.ElasticJob("bert"), noPolicy}, "train/bert",
+			"PodFailurePolicyMissing: spec.podFailurePolicy", 90},
+		{"pods are replaced early", []metav1.Object{kubetest.ElasticJob("bert"), replaces}, "train/bert",
+			"PodReplacementPolicyMissing: spec.podReplacementPolicy", 90},
+		{"suspended", []metav1.Object{kubetest.ElasticJob("bert"), suspended}, "train/bert",
+			"JobSuspended: spec.suspend", 90},
 		{"over", []metav1.Object{kubetest.ElasticJob("bert"), over}, "train/bert", "", 0},
 		{"no end", []metav1.Object{kubetest.ElasticJob("bert"), unbounded}, "train/bert", "", -1},
-		{"claimed by an older one", []metav1.Object{kubetest.ElasticJob("bert"), younger, kubetest.BatchJob("bert", 4)}, "train/zweit", "Conflicted: ", 0},
+		{"claimed by an older one", []metav1.Object{kubetest.ElasticJob("bert"), younger, kubetest.BatchJob("bert", 4)},
+			"train/zweit", "Conflicted: ", 0},
 		{"no adapter", []metav1.Object{spark}, "train/bert", "UnsupportedWorkload: ", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -485,9 +524,11 @@ func TestHighestJobPriority(t *testing.T) {
 	q := &v1alpha1.CapacityQuota{ObjectMeta: kubetest.Meta("CapacityQuota", "", "research")}
 	q.Spec.HighestJobPriority = "Low"
 	q.Spec.NamespaceSelector = v1alpha1.Selector{MatchLabels: map[string]string{"team": "research"}}
-	bound, loose, low := kubetest.Pod("train", "bound", "n1", "", ""), kubetest.Pod("lab", "loose", "n1", "", ""), kubetest.Pod("lab", "low", "n1", "", "")
+	bound, loose, low := kubetest.Pod("train", "bound", "n1", "", ""), kubetest.Pod("lab", "loose", "n1", "",
+		""), kubetest.Pod("lab", "low", "n1", "", "")
 	bound.Spec.PriorityClassName, loose.Spec.PriorityClassName, low.Spec.PriorityClassName = "springtide-offline-high", "springtide-offline-high", "springtide-offline-low"
-	s := newWorld(t, high, free, q, bound, loose, low, kubetest.NamespaceOf("train", map[string]string{"team": "research"}), kubetest.NamespaceOf("lab", nil)).snapshot(t)
+	s := newWorld(t, high, free, q, bound, loose, low, kubetest.NamespaceOf("train",
+		map[string]string{"team": "research"}), kubetest.NamespaceOf("lab", nil)).snapshot(t)
 	for i := range s.Pods {
 		if p := &s.Pods[i]; (p.Rank == fleet.PriorityHigh) != (p.Name.Name == "loose") {
 			t.Errorf("pod %s, which is of no job, ranks %d", p.Name, p.Rank)
@@ -511,7 +552,8 @@ func TestTenants(t *testing.T) {
 		quota("root", "", map[string]string{"x": "none"}), quota("shop", "root", map[string]string{"team": "shop"}),
 		quota("below", "a", map[string]string{"x": "below"}), quota("a", "b", map[string]string{"x": "a"}), quota("b", "a", map[string]string{"x": "b"}),
 		quota("lost", "nowhere", map[string]string{"x": "c"}), quota("garbled", "", map[string]string{"x": "c d"}), quota("greedy", "", map[string]string{"env": "prod"}),
-		kubetest.NamespaceOf("shop", map[string]string{"team": "shop"}), kubetest.NamespaceOf("shop-prod", map[string]string{"team": "shop", "env": "prod"}))
+		kubetest.NamespaceOf("shop", map[string]string{"team": "shop"}), kubetest.NamespaceOf("shop-prod",
+			map[string]string{"team": "shop", "env": "prod"}))
 	s := w.snapshot(t)
 	refused := map[fleet.TenantID]string{}
 	for _, tenant := range s.Tenants {
@@ -549,7 +591,8 @@ func TestFreezeAndLeadership(t *testing.T) {
 		t.Errorf("frozen %q, epoch %d, since %v, revision %d", s.Frozen, s.LeaderEpoch, s.WatchedSince, s.Revision)
 	}
 	// A freeze that is over stands in the pools' status until a leader has seen the thaw.
-	pool := &v1alpha1.CapacityPool{ObjectMeta: kubetest.Meta("CapacityPool", "", "frozen"), Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
+	pool := &v1alpha1.CapacityPool{ObjectMeta: kubetest.Meta("CapacityPool", "", "frozen"),
+		Spec: v1alpha1.CapacityPoolSpec{Class: string(fleet.Online)}}
 	for reason, want := range map[string]bool{catalog.PoolReadyFrozen.Reason(): true, "Lending": false} {
 		pool.Status.Conditions = []metav1.Condition{{Type: catalog.ConditionReady, Status: metav1.ConditionFalse,
 			Reason: reason}}
@@ -592,10 +635,12 @@ func TestGPUsOfDRA(t *testing.T) {
 		}
 	}
 	claim := object("ResourceClaim", "shop", "cart-c-gpus", two)
-	claim.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "cart-c", UID: kubetest.UID("Pod", "cart-c"), Controller: kubetest.Ptr(true)}})
+	claim.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "cart-c",
+		UID: kubetest.UID("Pod", "cart-c"), Controller: kubetest.Ptr(true)}})
 	job := kubetest.BatchJob("bert", 4)
 	job.Spec.Template.Spec.Containers[0].Resources.Requests[facts.ImplicitPrefix+"gpu.example.com"] = resource.MustParse("3")
-	w := newWorld(t, append(objects, claim, object("ResourceClaimTemplate", "shop", "two", map[string]any{"spec": two}), kubetest.ElasticJob("bert"), job,
+	w := newWorld(t, append(objects, claim, object("ResourceClaimTemplate", "shop", "two",
+		map[string]any{"spec": two}), kubetest.ElasticJob("bert"), job,
 		object("DeviceClass", "", "gpu.example.com", map[string]any{"selectors": []any{map[string]any{"cel": map[string]any{"expression": "device.driver == 'gpu.example.com'"}}}}),
 		object("ResourceSlice", "", "n1", map[string]any{"nodeName": "n1", "driver": "gpu.example.com", "pool": map[string]any{"name": "n1", "generation": int64(1)},
 			"devices": []any{map[string]any{"name": "gpu-0"}, map[string]any{"name": "gpu-1"}, map[string]any{"name": "gpu-2"}}}))...)

@@ -20,7 +20,8 @@ func TestAQuietHourWritesLittle(t *testing.T) {
 	objects := append(kubetest.Shop(), kubetest.Pool("batch", "Offline", kubetest.InBatch))
 	for i := range loans {
 		n, l := fmt.Sprintf("lent-%d", i), fmt.Sprintf("l-%d", i)
-		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0), kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
+		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan(l, n, "Lent", 1, 0),
+			kubetest.NodeShare(n, l, "batch", "", 1, false, 0))
 	}
 	r := newReported(t, objects...)
 	promise := func(rep *loop.Report) {

@@ -35,7 +35,8 @@ func TestASizeThatIsTakenBack(t *testing.T) {
 		}, true},
 		{"stopped, and let run again", func(j *batchv1.Job, at time.Time) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(at)}}
-			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns(v1alpha1.FieldManager, size, at), kubetest.Owns("them", stop, at)}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns(v1alpha1.FieldManager, size, at),
+				kubetest.Owns("them", stop, at)}
 		}, true},
 		{"the same size", func(j *batchv1.Job, at time.Time) {
 			j.ManagedFields = []metav1.ManagedFieldsEntry{kubetest.Owns("them", size, at)}

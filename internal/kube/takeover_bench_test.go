@@ -26,13 +26,15 @@ import (
 // It must be within 30 s.
 func BenchmarkTakeOver(b *testing.B) {
 	const machines, services, moving8th = 20_000, 2_000, 8
-	objects := []metav1.Object{leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch)}
+	objects := []metav1.Object{leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Pool("batch", "Offline", kubetest.InBatch)}
 	for i := range machines {
 		n, phase := fmt.Sprintf("n%05d", i), "Lent"
 		if i%moving8th == 0 {
 			phase = "Noticed"
 		}
-		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan("l-"+n, n, phase, 2, 0), kubetest.NodeShare(n, "l-"+n, "batch", "", 2, false, 0))
+		objects = append(objects, kubetest.Node(n, kubetest.InWeb), kubetest.Loan("l-"+n, n, phase, 2, 0),
+			kubetest.NodeShare(n, "l-"+n, "batch", "", 2, false, 0))
 	}
 	for i := range services {
 		n := fmt.Sprintf("svc%04d", i)

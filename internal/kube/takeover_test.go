@@ -59,11 +59,15 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 	set.Spec.TargetRef.Kind = "StatefulSet"
 	raised := kubetest.Autoscaler("floored", "floored")
 	raised.Annotations = map[string]string{v1alpha1.AnnotationAdopted: "2"}
-	objects := []metav1.Object{leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Pool("batch", "Offline", kubetest.InBatch),
-		kubetest.Deployment("cart", 3), kubetest.Service("cart"), kubetest.Deployment("observed", 3), observed, kubetest.Deployment("floored", 3), floored, raised,
-		&appsv1.StatefulSet{ObjectMeta: kubetest.Meta("StatefulSet", "shop", "set"), Spec: appsv1.StatefulSetSpec{Replicas: kubetest.Ptr(int32(2)), Template: kubetest.Template("1")}}, set}
+	objects := []metav1.Object{leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Pool("batch", "Offline", kubetest.InBatch),
+		kubetest.Deployment("cart", 3), kubetest.Service("cart"), kubetest.Deployment("observed",
+			3), observed, kubetest.Deployment("floored", 3), floored, raised,
+		&appsv1.StatefulSet{ObjectMeta: kubetest.Meta("StatefulSet", "shop", "set"),
+			Spec: appsv1.StatefulSetSpec{Replicas: kubetest.Ptr(int32(2)), Template: kubetest.Template("1")}}, set}
 	for name, phase := range map[string]string{"begun": "", "empties": "Emptying", "rests": "Lent", "noticed": "Noticed", "drains": "Draining", "back": "Returned"} {
-		objects = append(objects, kubetest.Node(name, kubetest.InWeb), kubetest.Loan("l-"+name, name, phase, 2, 0), kubetest.NodeShare(name, "l-"+name, "batch", "", 2, false, 0))
+		objects = append(objects, kubetest.Node(name, kubetest.InWeb), kubetest.Loan("l-"+name, name, phase, 2, 0),
+			kubetest.NodeShare(name, "l-"+name, "batch", "", 2, false, 0))
 	}
 	w := newWorld(t, objects...)
 	rec := w.recordWrites()
@@ -86,7 +90,8 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 		d, _ := w.Deployments.Get("shop", "cart")
 		s, _ := w.StatefulSets.Get("shop", "set")
 		h, _ := w.HPAs.Get("shop", "floored")
-		if want := (leadership.Stamp{Epoch: 8, Lease: kubetest.Lease}); d.Leader == want && s.Leader == want && h.Leader == want {
+		if want := (leadership.Stamp{Epoch: 8, Lease: kubetest.Lease}); d.Leader == want && s.Leader == want &&
+			h.Leader == want {
 			break
 		}
 		time.Sleep(2 * time.Millisecond)
@@ -100,7 +105,9 @@ func TestANewLeaderStampsWhatMoves(t *testing.T) {
 
 // An object that changes under the stamp is read again, and one that is gone needs none.
 func TestStampsOverwriteNothing(t *testing.T) {
-	w := newWorld(t, leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb), kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Noticed", 2, 0), kubetest.NodeShare("n1", "l", "batch", "web", 2, false, 0))
+	w := newWorld(t, leaderLease("test", 1), kubetest.Pool("web", "Online", kubetest.InWeb),
+		kubetest.Node("n1", kubetest.InWeb), kubetest.Loan("l", "n1", "Noticed", 2, 0), kubetest.NodeShare("n1", "l",
+			"batch", "web", 2, false, 0))
 	m := &election.Moving{Nodes: map[string]bool{}}
 	if _, err := w.NextEpoch(t.Context(), m.See); err != nil {
 		t.Fatal(err)
@@ -108,7 +115,8 @@ func TestStampsOverwriteNothing(t *testing.T) {
 	conflicts := 0
 	w.dyn.PrependReactor("update", "loans", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if conflicts++; conflicts == 1 {
-			u, err := object.Encode(object.GVRLoans, kubetest.Loan("l", "n1", "Draining", 2, 0)) // the leader before is still at work
+			// the leader before is still at work
+			u, err := object.Encode(object.GVRLoans, kubetest.Loan("l", "n1", "Draining", 2, 0))
 			if err != nil {
 				t.Error(err)
 			}
@@ -232,7 +240,8 @@ func TestNewerLeadersAreNamed(t *testing.T) {
 
 // Numbers that no leader and no loan can have reached are named once, on their objects.
 func TestDoubtsAreNamed(t *testing.T) {
-	s, l, n, p := kubetest.Service("cart"), kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l", "batch", "", 2, false, 0), kubetest.Pool("web", "Online", kubetest.InWeb)
+	s, l, n, p := kubetest.Service("cart"), kubetest.Loan("l", "n1", "Lent", 2, 0), kubetest.NodeShare("n1", "l",
+		"batch", "", 2, false, 0), kubetest.Pool("web", "Online", kubetest.InWeb)
 	s.Status.LeaderEpoch, p.Status.LeaderEpoch, l.Status.LeaderEpoch, n.Spec.LeaderEpoch = math.MaxInt64, 1<<62, -1, v1alpha1.MaxEpoch
 	l.Status.Epoch, n.Spec.Parcels[0].Epoch = math.MaxInt64, 1<<62
 	w := newWorld(t, s, l, n, p)

@@ -26,7 +26,8 @@ func (w *world) calm(t *testing.T) {
 func TestWake(t *testing.T) {
 	noticed := kubetest.Pod("train", "bert-0", "n1", "", "")
 	noticed.Annotations = map[string]string{v1alpha1.AnnotationNotice: `{"loan":"l","epoch":3,"deadline":"2026-06-01T12:01:00Z"}`}
-	w := newWorld(t, noticed, kubetest.NamespaceOf(kubetest.Namespace, nil), kubetest.NamespaceOf("other", nil), kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0))
+	w := newWorld(t, noticed, kubetest.NamespaceOf(kubetest.Namespace, nil), kubetest.NamespaceOf("other", nil),
+		kubetest.NodeShare("n1", "l", "batch", "web", 3, false, 0))
 	annotate := func(p *corev1.Pod, key, value string) {
 		t.Helper()
 		p.Annotations[key] = value

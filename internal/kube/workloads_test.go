@@ -124,7 +124,8 @@ func TestForeignWorkloads(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := sizeIn(t, now, f.size); got != int64(to) || leadership.StampOn(now) != (leadership.Stamp{Epoch: 7, Lease: kubetest.Lease}) {
+				if got := sizeIn(t, now, f.size); got != int64(to) || leadership.StampOn(now) != (leadership.Stamp{Epoch: 7,
+					Lease: kubetest.Lease}) {
 					t.Fatalf("size %d, want %d; annotations %v", got, to, now.GetAnnotations())
 				}
 				waitFor(t, func() bool { return w.snapshot(t).Job("train/bert").Members[0].Desired == to })
@@ -221,7 +222,8 @@ func TestForeignPods(t *testing.T) {
 	one := kubetest.Pod("train", "bert-worker-0", "", "MPIJob", "bert")
 	one.Labels = map[string]string{"training.kubeflow.org/job-role": "worker"}
 	leaving := one.DeepCopy()
-	leaving.Name, leaving.UID, leaving.DeletionTimestamp, leaving.Finalizers = "bert-worker-1", "w1", kubetest.Ptr(kubetest.Stamp(0)), []string{"x"}
+	leaving.Name, leaving.UID, leaving.DeletionTimestamp, leaving.Finalizers = "bert-worker-1", "w1",
+		kubetest.Ptr(kubetest.Stamp(0)), []string{"x"}
 	stray := kubetest.Pod("train", "stray", "", "MPIJob", "bert") // of no part that is named
 	e := jobOn(u, "worker", 1, 8)
 	e.Spec.Members = append(e.Spec.Members, v1alpha1.JobMember{Role: "launcher", Stable: true, Min: 1, Max: 1, WorkloadRef: e.Spec.Members[0].WorkloadRef})
@@ -249,7 +251,8 @@ func TestJobSet(t *testing.T) {
 	}
 	child = kubetest.BatchJob("bert-workers-0", 4)
 	child.OwnerReferences = kubetest.OwnedBy("JobSet", "bert")
-	w = newWorld(t, u, jobOn(u, "workers", 1, 8), child, kubetest.Pod("train", "bert-workers-0-0", "", "Job", "bert-workers-0"))
+	w = newWorld(t, u, jobOn(u, "workers", 1, 8), child, kubetest.Pod("train", "bert-workers-0-0", "", "Job",
+		"bert-workers-0"))
 	s := w.snapshot(t)
 	if j := s.Job("train/bert"); j.Blocked.Any() || j.Members[0].Desired != 4 || s.Pods[0].Role != "worker" {
 		t.Fatalf("blocked %q, member %+v, pod of %q", j.Blocked, j.Members[0], s.Pods[0].Role)

@@ -20,7 +20,8 @@ var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtid
 
 // RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
 func RegisterWrites(r prometheus.Registerer) error {
-	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved), r.Register(act.NewerWrites), r.Register(election.Rivals))
+	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved),
+		r.Register(act.NewerWrites), r.Register(election.Rivals))
 }
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.

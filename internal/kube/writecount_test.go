@@ -57,12 +57,14 @@ func TestWritesAreCountedByResourceAndVerb(t *testing.T) {
 func TestTheClientsOfAClusterCount(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
 	defer server.Close()
-	c, err := New(&rest.Config{Host: server.URL}, watch.Options{Namespace: kubetest.Namespace, Identity: "test", Clock: &kubetest.Clock{Time: kubetest.Now}})
+	c, err := New(&rest.Config{Host: server.URL}, watch.Options{Namespace: kubetest.Namespace, Identity: "test",
+		Clock: &kubetest.Clock{Time: kubetest.Now}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := testutil.ToFloat64(apiWrites.WithLabelValues("nodes", "patch"))
-	_, _ = c.in.Core.CoreV1().Nodes().Patch(context.Background(), "n1", "application/merge-patch+json", []byte("{}"), object.PatchOptions())
+	_, _ = c.in.Core.CoreV1().Nodes().Patch(context.Background(), "n1", "application/merge-patch+json", []byte("{}"),
+		object.PatchOptions())
 	if got := testutil.ToFloat64(apiWrites.WithLabelValues("nodes", "patch")) - before; got != 1 {
 		t.Errorf("%v patches are counted", got)
 	}

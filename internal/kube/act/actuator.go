@@ -38,7 +38,8 @@ func (c *Actuator) Apply(ctx context.Context, p *planner.Plan) (loop.Receipt, er
 	}
 	a := newApplier(c, p, fresh)
 	a.holdListed()
-	bounded, cancel := context.WithTimeoutCause(ctx, c.Options.ApplyWithin, fmt.Errorf("the plan took longer than %s", c.Options.ApplyWithin))
+	bounded, cancel := context.WithTimeoutCause(ctx, c.Options.ApplyWithin,
+		fmt.Errorf("the plan took longer than %s", c.Options.ApplyWithin))
 	defer cancel()
 	var tasks []*protocol.Task
 	var apart sync.WaitGroup
@@ -87,8 +88,10 @@ type Actuator struct {
 	newer map[protocol.Object]string
 }
 
-// New makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API once.
-func New(w *watch.Watcher, t *leadership.Term, l *hostlists.Lists, fresh func() (*fleet.Snapshot, error), evict func(context.Context, *policyv1.Eviction) error) *Actuator {
+// New makes the hands of a cluster. Facts are checked again by those that fresh gives; evict asks the Eviction API
+// once.
+func New(w *watch.Watcher, t *leadership.Term, l *hostlists.Lists, fresh func() (*fleet.Snapshot, error),
+	evict func(context.Context, *policyv1.Eviction) error) *Actuator {
 	return &Actuator{Watcher: w, Term: t, Lists: l, fresh: fresh, Evict: evict}
 }
 
@@ -119,7 +122,8 @@ type applier struct {
 }
 
 func newApplier(c *Actuator, p *planner.Plan, fresh *fleet.Snapshot) *applier {
-	return &applier{c: c, plan: p, leads: c.Leads(), session: protocol.New(p, fresh), shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
+	return &applier{c: c, plan: p, leads: c.Leads(), session: protocol.New(p, fresh),
+		shares: map[string]*v1alpha1.NodeShare{}, loans: map[string]*v1alpha1.Loan{},
 		pools: map[string]*v1alpha1.CapacityPool{}, nodes: map[string]*watch.NodeFacts{}, newer: map[protocol.Object]string{}}
 }
 
@@ -206,7 +210,8 @@ func (a *applier) write(ctx context.Context, w *protocol.Write) protocol.Answer 
 
 // NewerWrites counts writes that were not sent since their object carries the stamp of a newer leader.
 var NewerWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_newer_leader_writes_total",
-	Help: "Writes that were not sent since their object carries the epoch of a newer leader, by what it is to the plan. A leader that is well has none: another controller writes the object, or its annotation was written by hand."},
+	Help: "Writes that were not sent since their object carries the epoch of a newer leader, by what it is to the plan. " +
+		"A leader that is well has none: another controller writes the object, or its annotation was written by hand."},
 	[]string{"object"})
 
 // rememberNewer keeps what the last plan met, and nothing older: an object that still carries the epoch of a newer leader is met in each plan.

@@ -25,7 +25,8 @@ func (a *applier) returnFloor(ctx context.Context, w *protocol.Write) (written, 
 	if err != nil {
 		return written{}, err
 	}
-	return written{h.UID, now.ResourceVersion, a.c.HPAs.Sees(h.Namespace, h.Name, h.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{h.UID, now.ResourceVersion, a.c.HPAs.Sees(h.Namespace, h.Name, h.UID, now.ResourceVersion),
+		fleet.Ledger{}}, nil
 }
 
 // GiveBack returns an adopted HPA to its owner: minReplicas as they were before the first floor, and no mark of ours. An HPA that was never

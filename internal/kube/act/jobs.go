@@ -101,7 +101,8 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 		return written{}, object.Stale("%s changed", t.facts.What)
 	}
 	if leader := a.leads.Fencing(leadership.StampOn(u)); leader > a.plan.LeaderEpoch {
-		return written{}, object.Stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader, Ours: a.plan.LeaderEpoch})
+		return written{}, object.Stale("%s: %w", t.facts.What, &protocol.NewerLeaderError{Theirs: leader,
+			Ours: a.plan.LeaderEpoch})
 	}
 	body, err := adapter.Resize(u, p, j.To, j.Victims, map[string]string{v1alpha1.AnnotationLeaderEpoch: a.stampFor(u.GetUID())})
 	if err != nil {
@@ -109,16 +110,19 @@ func (a *applier) setParallelism(ctx context.Context, w *protocol.Write) (writte
 	}
 	version, err := a.c.patchCarrier(ctx, t, body)
 	if FailedTest(err) {
-		return written{}, object.Stale("set %s of %s to %d: the object has been modified since it was read", pathOf(p), t.facts.What, j.To)
+		return written{}, object.Stale("set %s of %s to %d: the object has been modified since it was read", pathOf(p),
+			t.facts.What, j.To)
 	}
 	if err != nil {
 		return written{}, fmt.Errorf("set %s of %s to %d: %w", pathOf(p), t.facts.What, j.To, err)
 	}
-	return written{t.facts.UID, version, t.mirror.Sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version), fleet.Ledger{}}, nil
+	return written{t.facts.UID, version, t.mirror.Sees(t.facts.Namespace, t.facts.Name, t.facts.UID, version),
+		fleet.Ledger{}}, nil
 }
 
-// FailedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it does an object that validation refuses, and
-// there alone says what of it was wrong. A webhook may answer so, too: it refuses again whatever is read again.
+// FailedTest reports whether an answer says that a test in a JSON patch failed. The API server calls it Invalid, as it
+// does an object that validation refuses, and there alone says what of it was wrong. A webhook may answer so, too: it
+// refuses again whatever is read again.
 func FailedTest(err error) bool {
 	var answer apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) {
@@ -187,13 +191,15 @@ func (c *Actuator) readCarrier(ctx context.Context, t *carrier) (*unstructured.U
 // patchCarrier writes a carrier and returns its new version.
 func (c *Actuator) patchCarrier(ctx context.Context, t *carrier, body []byte) (string, error) {
 	if t.adapter.Kind() != adapter.KindBatchJob {
-		u, err := c.Dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
+		u, err := c.Dyn.Resource(t.adapter.Resource()).Namespace(t.facts.Namespace).Patch(ctx, t.facts.Name,
+			types.JSONPatchType, body, object.PatchOptions())
 		if err != nil {
 			return "", err
 		}
 		return u.GetResourceVersion(), nil
 	}
-	j, err := c.Core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body, object.PatchOptions())
+	j, err := c.Core.BatchV1().Jobs(t.facts.Namespace).Patch(ctx, t.facts.Name, types.JSONPatchType, body,
+		object.PatchOptions())
 	if err != nil {
 		return "", err
 	}

@@ -39,7 +39,8 @@ func (a *applier) setLedger(ctx context.Context, w *protocol.Write, c *protocol.
 	}
 	next.ResourceVersion = got.GetResourceVersion()
 	a.keepPool(&next)
-	return written{got.GetUID(), got.GetResourceVersion(), a.c.Pools.Sees("", name, got.GetUID(), got.GetResourceVersion()),
+	return written{got.GetUID(), got.GetResourceVersion(), a.c.Pools.Sees("", name, got.GetUID(),
+		got.GetResourceVersion()),
 		facts.Ledger(&next.Status.Disruptions)}, nil
 }
 

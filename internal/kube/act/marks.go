@@ -35,11 +35,13 @@ func (a *applier) setMarks(ctx context.Context, w *protocol.Write, want fleet.No
 	if err := w.If.Holds(&now); err != nil { // no rule of the API server fences a Node
 		return written{}, object.Stale("node %s: %w", name, err)
 	}
-	got, err := a.c.Core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want), object.PatchOptions())
+	got, err := a.c.Core.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, a.markPatch(f, want),
+		object.PatchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("mark node %s: %w", name, err)
 	}
-	return written{got.UID, got.ResourceVersion, a.c.Nodes.Sees("", name, got.UID, got.ResourceVersion), fleet.Ledger{}}, nil
+	return written{got.UID, got.ResourceVersion, a.c.Nodes.Sees("", name, got.UID, got.ResourceVersion),
+		fleet.Ledger{}}, nil
 }
 
 // readNode reads a node again, for a write that met a conflict: nodes report themselves often.
@@ -57,7 +59,8 @@ func (a *applier) readNode(ctx context.Context, name string) (protocol.Fact, err
 
 // nodeFact is what preconditions ask of a node.
 func (a *applier) nodeFact(f *watch.NodeFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion, LeaderEpoch: a.leads.Fencing(f.Leader)}
+	return protocol.Fact{Exists: true, UID: fleet.UID(f.UID), Version: f.ResourceVersion,
+		LeaderEpoch: a.leads.Fencing(f.Leader)}
 }
 
 func (a *applier) markPatch(f *watch.NodeFacts, want fleet.NodeMarks) []byte {
@@ -79,7 +82,10 @@ func (a *applier) markPatch(f *watch.NodeFacts, want fleet.NodeMarks) []byte {
 		"annotations":     notes,
 	}}
 	if want.HolderTaint != f.Node.Marks.HolderTaint || want.Fence != f.Node.Marks.Fence {
-		taints := slices.DeleteFunc(slices.Clone(f.Taints), func(t corev1.Taint) bool { return facts.IsHolderTaint(t) || watch.IsFence(t) })
+		taints := slices.DeleteFunc(slices.Clone(f.Taints), func(t corev1.Taint) bool {
+			return facts.IsHolderTaint(t) ||
+				watch.IsFence(t)
+		})
 		if want.HolderTaint {
 			taints = append(taints, facts.HolderTaint())
 		}

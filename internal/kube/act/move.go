@@ -80,7 +80,8 @@ func newLoan(l *fleet.Loan) *v1alpha1.Loan {
 	return &v1alpha1.Loan{
 		ObjectMeta: metav1.ObjectMeta{Name: string(l.ID), Labels: map[string]string{v1alpha1.LabelPool: string(l.From)}},
 		Spec: v1alpha1.LoanSpec{
-			NodeName: l.NodeName, NodeUID: string(l.Node), Kind: string(l.Kind), Cells: convert.Int32s(l.Cells), From: string(l.From), To: string(l.To),
+			NodeName: l.NodeName, NodeUID: string(l.Node), Kind: string(l.Kind), Cells: convert.Int32s(l.Cells),
+			From: string(l.From), To: string(l.To),
 			Capacity: convert.APIAmounts(l.Capacity), BeginTime: *convert.Stamp(l.Created),
 		},
 	}
@@ -123,7 +124,8 @@ func (a *applier) setShare(ctx context.Context, w *protocol.Write, c *protocol.S
 	a.mu.Lock()
 	a.shares[name] = now
 	a.mu.Unlock()
-	return written{now.UID, now.ResourceVersion, a.c.Shares.Sees("", name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{now.UID, now.ResourceVersion, a.c.Shares.Sees("", name, now.UID, now.ResourceVersion),
+		fleet.Ledger{}}, nil
 }
 
 // shareBase is the NodeShare whose metadata a write keeps: as this plan wrote it, or else as it was read.
@@ -161,7 +163,8 @@ func shareParcels(parcels []fleet.ShareParcel) []v1alpha1.ShareParcel {
 	out := make([]v1alpha1.ShareParcel, 0, len(parcels))
 	for i := range parcels {
 		p := &parcels[i]
-		out = append(out, v1alpha1.ShareParcel{Cells: convert.Int32s(p.Cells), Holder: string(p.Holder), Next: string(p.Next), LoanName: string(p.Loan),
+		out = append(out, v1alpha1.ShareParcel{Cells: convert.Int32s(p.Cells), Holder: string(p.Holder),
+			Next: string(p.Next), LoanName: string(p.Loan),
 			LoanUID: string(p.LoanUID), Epoch: p.Epoch})
 	}
 	return out
@@ -184,7 +187,8 @@ func LoanStatus(was v1alpha1.LoanStatus, l *fleet.Loan, leaderEpoch int64) v1alp
 	if l.Phase != fleet.Lent {
 		s.ExpectedUntil = nil
 	}
-	s.FirstNotice, s.LentTime, s.CleanTime = convert.Stamp(l.FirstNotice), convert.Stamp(l.LentAt), convert.Stamp(l.CleanAt)
+	s.FirstNotice, s.LentTime, s.CleanTime = convert.Stamp(l.FirstNotice), convert.Stamp(l.LentAt),
+		convert.Stamp(l.CleanAt)
 	s.VanishedNodeUID = string(l.Vanished)
 	s.Reason = v1alpha1.Clip(l.Reason.Text(), v1alpha1.MaxReasonLength)
 	if was.Phase != s.Phase || was.Epoch != s.Epoch {

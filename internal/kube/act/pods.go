@@ -52,7 +52,8 @@ func (a *applier) annotatePod(ctx context.Context, w *protocol.Write) (written, 
 	if err != nil {
 		return written{}, fmt.Errorf("%s pod %s: %w", verb, w.Object.Name, err)
 	}
-	return written{p.UID, p.ResourceVersion, a.c.Pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
+	return written{p.UID, p.ResourceVersion, a.c.Pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion),
+		fleet.Ledger{}}, nil
 }
 
 // noticeText is the notice as pods read it. The deadline is rounded up to whole seconds like the loan's own, so that pod and loan name one time.
@@ -61,13 +62,15 @@ func noticeText(n *protocol.SetNotice) string {
 	if s := convert.StampUp(n.Deadline); s != nil {
 		deadline = s.Time
 	}
-	return string(object.MergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch, "deadline": deadline.UTC().Format(time.RFC3339)}))
+	return string(object.MergePatch(map[string]any{"loan": string(n.Loan), "epoch": n.Epoch,
+		"deadline": deadline.UTC().Format(time.RFC3339)}))
 }
 
 // patchPod sets annotations on one pod. The UID in a patch is a precondition: a pod that was made again under the name is another pod.
 func (a *applier) patchPod(ctx context.Context, w *protocol.Write, annotations map[string]any) (*corev1.Pod, error) {
 	n := fleet.ParseName(w.Object.Name)
-	body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID), "annotations": annotations}})
+	body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(w.If.UID),
+		"annotations": annotations}})
 	p, err := a.c.Core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.MergePatchType, body, object.PatchOptions())
 	// Another UID is an immutable field that would change, hence Invalid rather than Conflict; the answer names the field, so nothing is read.
 	if apierrors.IsInvalid(err) && namesUID(err) {
@@ -126,7 +129,8 @@ func (a *applier) createFiller(ctx context.Context, f *planner.Filler) (written,
 	if err != nil {
 		return written{}, fmt.Errorf("create filler %s: %w", f.Name, err)
 	}
-	return written{p.UID, p.ResourceVersion, a.c.Pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion), fleet.Ledger{}}, nil
+	return written{p.UID, p.ResourceVersion, a.c.Pods.Sees(p.Namespace, p.Name, p.UID, p.ResourceVersion),
+		fleet.Ledger{}}, nil
 }
 
 // The filler's image does nothing, and its class stands above all offline work without preempting any (deploy/base).

@@ -60,13 +60,15 @@ func (a *applier) setRequests(ctx context.Context, w *protocol.Write, c *protoco
 	name, m := r.Target.Name, a.c.Deployments
 	var version string
 	if r.Kind == watch.KindDeployment {
-		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, object.PatchOptions())
+		now, err := apps.Deployments(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body,
+			object.PatchOptions())
 		if err != nil {
 			return written{}, fmt.Errorf("change the requests of Deployment %s: %w", r.Target, err)
 		}
 		version = now.ResourceVersion
 	} else {
-		now, err := apps.StatefulSets(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body, object.PatchOptions())
+		now, err := apps.StatefulSets(r.Target.Namespace).Patch(ctx, name, types.StrategicMergePatchType, body,
+			object.PatchOptions())
 		if err != nil {
 			return written{}, fmt.Errorf("change the requests of StatefulSet %s: %w", r.Target, err)
 		}
@@ -100,7 +102,8 @@ func (a *applier) resizePod(ctx context.Context, w *protocol.Write, c *protocol.
 	if err != nil {
 		return written{}, fmt.Errorf("resize pod %s: %w", n, err)
 	}
-	return written{now.UID, now.ResourceVersion, a.c.Pods.Sees(now.Namespace, now.Name, now.UID, now.ResourceVersion), fleet.Ledger{}}, nil
+	return written{now.UID, now.ResourceVersion, a.c.Pods.Sees(now.Namespace, now.Name, now.UID, now.ResourceVersion),
+		fleet.Ledger{}}, nil
 }
 
 // sameSize compares requests as they were when the plan was made. GPUs are left out: those of DRA do not stand in the spec, and none is resized.

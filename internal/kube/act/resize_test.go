@@ -17,7 +17,8 @@ func TestResizedContainers(t *testing.T) {
 		return corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}
 	}
 	spec := corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "init", Resources: corev1.ResourceRequirements{Requests: list("100m", "64Mi")}}},
+		InitContainers: []corev1.Container{{Name: "init", Resources: corev1.ResourceRequirements{Requests: list("100m",
+			"64Mi")}}},
 		Containers: []corev1.Container{
 			{Name: "main", Resources: corev1.ResourceRequirements{Requests: list("1500m", "3Gi"), Limits: list("3", "3Gi")}},
 			{Name: "proxy", Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi")}},
@@ -33,9 +34,11 @@ func TestResizedContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"containers":[` +
-		`{"name":"main","resources":{"limits":{"cpu":"1500m","memory":"4831838208"},"requests":{"cpu":"750m","memory":"4831838208"}}},` +
+		`{"name":"main","resources":{"limits":{"cpu":"1500m","memory":"4831838208"},` +
+		`"requests":{"cpu":"750m","memory":"4831838208"}}},` +
 		`{"name":"proxy","resources":{"requests":{"cpu":"250m","memory":"1536Mi"}}}]}`
-	if text := string(object.MergePatch(map[string]any{"containers": got})); text != strings.ReplaceAll(want, "4831838208", "4608Mi") {
+	if text := string(object.MergePatch(map[string]any{"containers": got})); text != strings.ReplaceAll(want,
+		"4831838208", "4608Mi") {
 		t.Errorf("%s\nwant %s", text, want)
 	}
 	to.Memory = fleet.GiB / 2

@@ -57,7 +57,8 @@ func (c *Actuator) scalerOf(s *planner.Scale) (scaler, error) {
 // targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp changes the version, so that
 // no write of an older leader passes without a look at the leader epoch.
 func (a *applier) targetFact(w *watch.WorkloadFacts) protocol.Fact {
-	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion, Size: fleet.KnownAt(w.Replicas, a.plan.At), LeaderEpoch: a.leads.Fencing(w.Leader)}
+	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion,
+		Size: fleet.KnownAt(w.Replicas, a.plan.At), LeaderEpoch: a.leads.Fencing(w.Leader)}
 }
 
 // setSize owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields. The
@@ -84,7 +85,8 @@ func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, erro
 	if err != nil {
 		return written{}, fmt.Errorf("scale %s to %d: %w", s.Target, s.To, err)
 	}
-	return written{t.UID, scale.ResourceVersion, by.mirror.Sees(s.Target.Namespace, s.Target.Name, t.UID, scale.ResourceVersion), fleet.Ledger{}}, nil
+	return written{t.UID, scale.ResourceVersion, by.mirror.Sees(s.Target.Namespace, s.Target.Name, t.UID,
+		scale.ResourceVersion), fleet.Ledger{}}, nil
 }
 
 // readTarget reads a target again, for a write that met a conflict: targets change all the time while pods start.
@@ -145,9 +147,11 @@ func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.S
 		"metadata": map[string]any{"resourceVersion": h.ResourceVersion, "annotations": notes},
 		"spec":     map[string]any{"minReplicas": max(c.To, own)},
 	})
-	got, err := a.c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
+	got, err := a.c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType,
+		body, object.PatchOptions())
 	if err != nil {
 		return written{}, fmt.Errorf("set minReplicas of %s: %w", s.Target, err)
 	}
-	return written{h.UID, got.ResourceVersion, a.c.HPAs.Sees(h.Namespace, h.Name, h.UID, got.ResourceVersion), fleet.Ledger{}}, nil
+	return written{h.UID, got.ResourceVersion, a.c.HPAs.Sees(h.Namespace, h.Name, h.UID, got.ResourceVersion),
+		fleet.Ledger{}}, nil
 }

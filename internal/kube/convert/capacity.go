@@ -143,7 +143,8 @@ func priorityOf(s string) fleet.JobPriority {
 
 // FestivalOf is the plan as the planner knows it. A lift narrows the festival and never widens it.
 func FestivalOf(a *v1alpha1.FestivalPlan) fleet.Festival {
-	f := fleet.Festival{ID: a.Name, Start: TimeOf(&a.Spec.Start), End: TimeOf(&a.Spec.End), Approved: a.Spec.Approved, TakeStable: a.Spec.TakeStable}
+	f := fleet.Festival{ID: a.Name, Start: TimeOf(&a.Spec.Start), End: TimeOf(&a.Spec.End), Approved: a.Spec.Approved,
+		TakeStable: a.Spec.TakeStable}
 	for i := range a.Spec.Lifts {
 		l := &a.Spec.Lifts[i]
 		lift := fleet.Lift{
@@ -182,7 +183,8 @@ type LastSize struct {
 // NewJobFacts reads an ElasticJob.
 func NewJobFacts(a *v1alpha1.ElasticJob) JobFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
-	f := JobFacts{Members: a.Spec.Members, Job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID), Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
+	f := JobFacts{Members: a.Spec.Members, Job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID),
+		Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
 	if c := a.Spec.Checkpoint; c != nil {
 		f.Job.Checkpoint = time.Duration(c.Seconds) * time.Second
 	}
@@ -196,7 +198,8 @@ func NewJobFacts(a *v1alpha1.ElasticJob) JobFacts {
 	f.Job.GangTimeout = time.Duration(a.Spec.GangTimeoutSeconds) * time.Second
 	for i := range a.Spec.Members {
 		m := &a.Spec.Members[i]
-		f.Job.Members = append(f.Job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max, Stable: m.Stable, Divisible: m.Divisible,
+		f.Job.Members = append(f.Job.Members, fleet.Member{Role: m.Role, Kind: m.WorkloadRef.Kind, Min: m.Min, Max: m.Max,
+			Stable: m.Stable, Divisible: m.Divisible,
 			Workload: fleet.Name{Namespace: a.Namespace, Name: m.WorkloadRef.Name}})
 		var last LastSize
 		if was := MemberStatus(&a.Status, m.Role); was != nil {
@@ -228,7 +231,8 @@ func NewLoanFacts(a *v1alpha1.Loan) fleet.Loan {
 		Node: fleet.NodeID(a.Spec.NodeUID), NodeName: a.Spec.NodeName, Cells: ints(a.Spec.Cells), Capacity: amounts(&a.Spec.Capacity),
 		From: fleet.PoolID(a.Spec.From), To: fleet.PoolID(a.Spec.To),
 		Phase: orText(s.Phase, fleet.Emptying), Epoch: facts.Epoch(s.Epoch), LeaderEpoch: s.LeaderEpoch,
-		Created: TimeOf(&a.Spec.BeginTime), Since: TimeOf(s.Since), Due: TimeOf(s.Due), ExpectedUntil: TimeOf(s.ExpectedUntil), Deadline: TimeOf(s.Deadline), KillAt: TimeOf(s.KillTime),
+		Created: TimeOf(&a.Spec.BeginTime), Since: TimeOf(s.Since), Due: TimeOf(s.Due),
+		ExpectedUntil: TimeOf(s.ExpectedUntil), Deadline: TimeOf(s.Deadline), KillAt: TimeOf(s.KillTime),
 		FirstNotice: TimeOf(s.FirstNotice), LentAt: TimeOf(s.LentTime), CleanAt: TimeOf(s.CleanTime),
 		Vanished: fleet.NodeID(s.VanishedNodeUID), Claimant: fleet.ServiceID(s.Claimant), Reason: reason.Said(s.Reason), Version: a.ResourceVersion, Asked: a.Annotations[v1alpha1.AnnotationRecall],
 	}
@@ -246,7 +250,8 @@ type ShareFacts struct {
 	Share fleet.Share
 	// Agent is the node whose agent is on record; empty where none is.
 	Agent fleet.NodeID
-	// Generation is that of the spec, acks the generations that the scheduler's partitions acknowledged, by the names of their Leases.
+	// Generation is that of the spec, acks the generations that the scheduler's partitions acknowledged, by the names
+	// of their Leases.
 	Generation int64
 	Acks       map[string]int64
 	// ByAgent: an agent wrote the reports, in the time of its machine.
@@ -306,8 +311,8 @@ func Int32s(in []int) []int32 {
 	return out
 }
 
-// TimeOf reads a time of the API. They arrive in the process's local zone and are brought to UTC, so that equal facts are equal bytes on
-// any machine.
+// TimeOf reads a time of the API. They arrive in the process's local zone and are brought to UTC, so that equal facts
+// are equal bytes on any machine.
 func TimeOf(t *metav1.Time) time.Time {
 	if t == nil || t.IsZero() {
 		return time.Time{}
@@ -315,7 +320,8 @@ func TimeOf(t *metav1.Time) time.Time {
 	return t.UTC()
 }
 
-// Stamp is the way back. API times are whole seconds; a deadline is rounded up, so that writing it never shortens what was announced.
+// Stamp is the way back. API times are whole seconds; a deadline is rounded up, so that writing it never shortens what
+// was announced.
 func Stamp(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil

@@ -1,2 +1,3 @@
-// Package convert turns objects of our API into values of package fleet, with every default, and amounts and times back.
+// Package convert turns objects of our API into values of package fleet, with every default, and amounts and times
+// back.
 package convert

@@ -10,5 +10,6 @@ func GangFacts(g *v1alpha1.GangStatus) fleet.Gang {
 	if g == nil {
 		return fleet.Gang{}
 	}
-	return fleet.Gang{Phase: fleet.GangPhase(g.Phase), Since: TimeOf(&g.Since), RetryAt: TimeOf(g.RetryTime), Tries: int(g.Tries), Ran: g.Ran}
+	return fleet.Gang{Phase: fleet.GangPhase(g.Phase), Since: TimeOf(&g.Since), RetryAt: TimeOf(g.RetryTime),
+		Tries: int(g.Tries), Ran: g.Ran}
 }

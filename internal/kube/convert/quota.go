@@ -11,7 +11,8 @@ func debtsOf(list []v1alpha1.ParcelDebt) []fleet.ParcelDebt {
 	var out []fleet.ParcelDebt
 	for _, p := range list {
 		kind, model, _ := strings.Cut(p.Class, "/")
-		out = append(out, fleet.ParcelDebt{Class: fleet.ParcelClass{Kind: fleet.ParcelKind(kind), GPUModel: model}, N: p.Owed, Used: p.Used})
+		out = append(out, fleet.ParcelDebt{Class: fleet.ParcelClass{Kind: fleet.ParcelKind(kind), GPUModel: model},
+			N: p.Owed, Used: p.Used})
 	}
 	return out
 }

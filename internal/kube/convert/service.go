@@ -136,7 +136,8 @@ func metricsOf(s *v1alpha1.ElasticServiceSpec, limit float64) []fleet.Metric {
 	return out
 }
 
-// windowOf reads a window that was judged before. The zone is resolved here, at the edge, so that no zone data is read by decisions.
+// windowOf reads a window that was judged before. The zone is resolved here, at the edge, so that no zone data is read
+// by decisions.
 func windowOf(start, zone string, length v1alpha1.Duration) fleet.Window {
 	loc, err := validate.Zone(zone)
 	if err != nil {

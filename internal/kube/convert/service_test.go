@@ -63,7 +63,8 @@ func TestServiceFactsOfAShortSpec(t *testing.T) {
 	}
 }
 
-// A ratio that is declared in the API is the one that chains are scaled by; what is no positive number is refused by name.
+// A ratio that is declared in the API is the one that chains are scaled by; what is no positive number is refused by
+// name.
 func TestLinkRatioOfSpec(t *testing.T) {
 	for _, c := range []struct {
 		spec string
@@ -73,8 +74,10 @@ func TestLinkRatioOfSpec(t *testing.T) {
 		s := kubetest.Service("cart")
 		s.Spec.LinkGroup, s.Spec.LinkRatio = "checkout", c.spec
 		f := NewServiceFacts(s, "namespace")
-		if bad := strings.Contains(f.Problem.Message, "linkRatio"); bad != c.bad || !bad && f.Service.LinkRatio != c.want || f.Service.LinkGroup != "checkout" {
-			t.Errorf("%q: ratio %v of group %q, problem %q; want %v, refused %v", c.spec, f.Service.LinkRatio, f.Service.LinkGroup, f.Problem, c.want, c.bad)
+		if bad := strings.Contains(f.Problem.Message, "linkRatio"); bad != c.bad || !bad &&
+			f.Service.LinkRatio != c.want || f.Service.LinkGroup != "checkout" {
+			t.Errorf("%q: ratio %v of group %q, problem %q; want %v, refused %v", c.spec, f.Service.LinkRatio,
+				f.Service.LinkGroup, f.Problem, c.want, c.bad)
 		}
 	}
 }

@@ -25,14 +25,16 @@ import (
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
-// LeaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may take over after
-// duration. The time between the two is what the old leader has to fall silent in, so stop stays below it. The last write ends a margin
-// before the takeover (see fence): it holds what the API server still does with a request that was given up, and clocks that run apart.
+// LeaseTimes are the paces of the lease. Work is cancelled when no renewal succeeded for renew; another process may
+// take over after duration. The time between the two is what the old leader has to fall silent in, so stop stays below
+// it. The last write ends a margin before the takeover (see fence): it holds what the API server still does with a
+// request that was given up, and clocks that run apart.
 type LeaseTimes struct{ Duration, Renew, Retry, Stop, Margin time.Duration }
 
 // defaultLeaseTimes are those of Kubernetes' own controllers.
 func defaultLeaseTimes() LeaseTimes {
-	return LeaseTimes{Duration: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second, Stop: 3 * time.Second, Margin: 5 * time.Second}
+	return LeaseTimes{Duration: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second,
+		Stop: 3 * time.Second, Margin: 5 * time.Second}
 }
 
 // Elector stands for election, and takes over from the leader before.
@@ -49,7 +51,8 @@ type Elector struct {
 }
 
 // New makes the elector of a process. The lease is renewed by side, which has a rate limit of its own.
-func New(w *watch.Watcher, t *leadership.Term, r *recorder.Recorder, side kubernetes.Interface, f *fence.Fence, observe func() (*fleet.Snapshot, error)) *Elector {
+func New(w *watch.Watcher, t *leadership.Term, r *recorder.Recorder, side kubernetes.Interface, f *fence.Fence,
+	observe func() (*fleet.Snapshot, error)) *Elector {
 	return &Elector{Watcher: w, Term: t, Recorder: r, observe: observe, Side: side, Lease: defaultLeaseTimes(), Fence: f}
 }
 
@@ -160,15 +163,17 @@ func (c *Elector) serve(ctx context.Context, f func(ctx context.Context, epoch i
 	return f(ctx, l.Epoch)
 }
 
-// NextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the greatest epoch on our objects that
-// its leaders may have reached (which is zero in a new cluster). A Lease that was deleted counts from zero again, and the objects remember.
+// NextEpoch is one above everything that an earlier leader may have written with: what the Lease counts, and the
+// greatest epoch on our objects that its leaders may have reached (which is zero in a new cluster). A Lease that was
+// deleted counts from zero again, and the objects remember.
 //
 // The objects asked are those that the leader and administrators alone write: loans, shares and pools, which the API
 // server guards by leaderEpoch too. The status of a service or a job may be written by its tenant, and one number there
 // would be everybody's. An implausible number is named and overwritten by the next write.
 //
 // Objects are listed from the server: what the watches hold may be older than the last write of the leader before. Each object is shown to see.
-func (c *Elector) NextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource, u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
+func (c *Elector) NextEpoch(ctx context.Context, see func(gvr schema.GroupVersionResource,
+	u *unstructured.Unstructured, doubted bool)) (leadership.Held, error) {
 	lease, err := c.Side.CoordinationV1().Leases(c.Options.Namespace).Get(ctx, fence.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return leadership.Held{}, fmt.Errorf("read the lease: %w", err)
@@ -207,8 +212,8 @@ func FencedResources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{object.GVRPools, object.GVRLoans, object.GVRShares}
 }
 
-// CountOf is how many leaderships a Lease counts: its transitions, and the epoch that the leader before noted on it, which is the larger one when
-// the objects remembered more than a Lease that was made again.
+// CountOf is how many leaderships a Lease counts: its transitions, and the epoch that the leader before noted on it,
+// which is the larger one when the objects remembered more than a Lease that was made again.
 func CountOf(lease *coordinationv1.Lease) int64 {
 	var count int64
 	if t := lease.Spec.LeaseTransitions; t != nil {
@@ -246,7 +251,8 @@ func (c *Elector) noteEpoch(ctx context.Context, epoch int64) error {
 const pageWithin = time.Minute
 
 // page reads one page of objects from the server.
-func (c *Elector) page(ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+func (c *Elector) page(ctx context.Context, gvr schema.GroupVersionResource,
+	o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	defer c.Options.Alive()
 	ctx, cancel := context.WithTimeout(ctx, pageWithin)
 	defer cancel()

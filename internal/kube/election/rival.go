@@ -29,7 +29,8 @@ const (
 
 // Rivals is 1 while this leader waits for another installation.
 var Rivals = prometheus.NewGauge(prometheus.GaugeOpts{Name: "springtide_another_installation",
-	Help: "1 while this controller waits since another installation leads in the cluster, as an event on the Lease says; 0 otherwise."})
+	Help: "1 while this controller waits since another installation leads in the cluster, as an event on the Lease " +
+		"says; 0 otherwise."})
 
 // awaitRivals returns once no other installation leads that a pool names.
 func (c *Elector) awaitRivals(ctx context.Context) error {
@@ -90,7 +91,8 @@ func (c *Elector) rival(ctx context.Context) (string, error) {
 	}
 }
 
-// CheckRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The next leader waits for it.
+// CheckRivals ends the leadership when another installation wrote a pool meanwhile: both started at the same time. The
+// next leader waits for it.
 func (c *Elector) CheckRivals() {
 	ours := c.Leads().Epoch
 	if ours == 0 {

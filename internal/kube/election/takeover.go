@@ -27,7 +27,8 @@ import (
 // logged.
 const stampWithin = 25 * time.Second
 
-// Moving are the objects of moves under way, as a new leader lists them: an old leader that is still at work would write these next.
+// Moving are the objects of moves under way, as a new leader lists them: an old leader that is still at work would
+// write these next.
 type Moving struct {
 	stamps []ownStamp
 	Nodes  map[string]bool
@@ -61,9 +62,10 @@ func (m *Moving) See(gvr schema.GroupVersionResource, u *unstructured.Unstructur
 	m.stamps = append(m.stamps, ownStamp{gvr, u.DeepCopy()}) // a copy: the page that it is of may be dropped
 }
 
-// TakeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares of their machines,
-// pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses what the leader before writes to them:
-// by the rule on leaderEpoch, and by the version, which each of its writes carries and each stamp changes.
+// TakeOver stamps the epoch of a new leader on what moves before its first plan: loans that are not at rest, the shares
+// of their machines, pools (the ledgers) and the targets of services in mode Auto. From then on the API server refuses
+// what the leader before writes to them: by the rule on leaderEpoch, and by the version, which each of its writes
+// carries and each stamp changes.
 func (c *Elector) TakeOver(ctx context.Context, m *Moving, l leadership.Held) error {
 	begun, epoch := time.Now(), l.Epoch
 	var seen object.Sights
@@ -90,10 +92,12 @@ func (c *Elector) TakeOver(ctx context.Context, m *Moving, l leadership.Held) er
 		return err
 	}
 	seen.Await(ctx, c.Options.SeeWithin, c.Options.Log)
-	c.Options.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed", missed[0]+missed[1],
+	c.Options.Log.Info("what moves is stamped", "epoch", epoch, "objects", len(own), "targets", len(targets), "missed",
+		missed[0]+missed[1],
 		"took", time.Since(begun).Round(time.Millisecond))
 	if err := errors.Join(unread, errs[0], errs[1]); err != nil {
-		c.Options.Log.Warn("some objects do not carry the epoch of this leader: an earlier one that is still at work is refused there by versions alone",
+		c.Options.Log.Warn("some objects do not carry the epoch of this leader: an earlier one that is still at work is "+
+			"refused there by versions alone",
 			"missed", missed[0]+missed[1], "first", err)
 	}
 	return nil
@@ -178,33 +182,41 @@ func (c *Elector) seesOwn(gvr schema.GroupVersionResource, u *unstructured.Unstr
 	return c.Pools.Sees("", u.GetName(), u.GetUID(), u.GetResourceVersion())
 }
 
-// targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was adopted: before, it
-// carries no mark of ours, and raising its floor takes nothing away.
+// patchFunc writes a patch of an object, and returns it as it is then.
+type patchFunc func(ctx context.Context, body []byte) (metav1.Object, error)
+
+// stamping is the write of one stamp. An object that is gone needs none.
+func (c *Elector) stamping(l leadership.Held, seen *object.Sights, what string, h *object.Header, patch patchFunc,
+	sees func(version string) object.Sight) func(context.Context) error {
+	// The UID in a patch is a precondition; no version: the stamp holds whatever else changes.
+	body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
+		"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: leadership.StampText(l.Epoch, l.Lease, h.UID)}}})
+	return func(ctx context.Context) error {
+		got, err := patch(ctx, body)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
+		}
+		seen.See(sees(got.GetResourceVersion()))
+		c.Term.NoteStamp(h.UID)
+		return nil
+	}
+}
+
+// targetStamps are the stamps on what services in mode Auto scale. A HorizontalPodAutoscaler is stamped once it was
+// adopted: before, it carries no mark of ours, and raising its floor takes nothing away.
 func (c *Elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(context.Context) error, error) {
 	s, err := c.observe()
 	if err != nil {
 		return nil, err
 	}
 	var out []func(context.Context) error
-	add := func(what string, h *object.Header, leader leadership.Stamp, patch func(ctx context.Context, body []byte) (metav1.Object, error), sees func(version string) object.Sight) {
-		if l.Fencing(leader) >= l.Epoch {
-			return
+	add := func(what string, h *object.Header, leader leadership.Stamp, patch patchFunc, sees func(string) object.Sight) {
+		if l.Fencing(leader) < l.Epoch {
+			out = append(out, c.stamping(l, seen, what, h, patch, sees))
 		}
-		// The UID in a patch is a precondition; no version: the stamp holds whatever else changes.
-		body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(h.UID),
-			"annotations": map[string]any{v1alpha1.AnnotationLeaderEpoch: leadership.StampText(l.Epoch, l.Lease, h.UID)}}})
-		out = append(out, func(ctx context.Context) error {
-			got, err := patch(ctx, body)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("stamp %s %s/%s: %w", what, h.Namespace, h.Name, err)
-			}
-			seen.See(sees(got.GetResourceVersion()))
-			c.Term.NoteStamp(h.UID)
-			return nil
-		})
 	}
 	for i := range s.Services {
 		svc := &s.Services[i]
@@ -218,9 +230,11 @@ func (c *Elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(c
 		if w, ok := m.Get(svc.Target.Namespace, svc.Target.Name); ok && svc.Actuation == fleet.ByScale {
 			add(svc.TargetKind, &w.Header, w.Leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
 				if svc.TargetKind == watch.KindStatefulSet {
-					return c.Core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
+					return c.Core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body,
+						object.PatchOptions())
 				}
-				return c.Core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
+				return c.Core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body,
+					object.PatchOptions())
 			}, func(version string) object.Sight { return m.Sees(w.Namespace, w.Name, w.UID, version) })
 		}
 		if svc.HPA == nil || svc.Actuation != fleet.ByHPAFloor {
@@ -228,7 +242,8 @@ func (c *Elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(c
 		}
 		if h, ok := c.HPAs.Get(svc.Target.Namespace, svc.HPA.Name); ok && h.Adopted.OK {
 			add("HorizontalPodAutoscaler", &h.Header, h.Leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
-				return c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType, body, object.PatchOptions())
+				return c.Core.AutoscalingV2().HorizontalPodAutoscalers(h.Namespace).Patch(ctx, h.Name, types.MergePatchType,
+					body, object.PatchOptions())
 			}, func(version string) object.Sight { return c.HPAs.Sees(h.Namespace, h.Name, h.UID, version) })
 		}
 	}

@@ -18,10 +18,11 @@ import (
 // LeaseName is the Lease by which the controller leads.
 const LeaseName = "springtide-controller"
 
-// Writes counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a process that was
-// stopped, cut off or succeeded.
+// Writes counts what the fence of the lease kept back. A leader that is well refuses nothing: each one is a write of a
+// process that was stopped, cut off or succeeded.
 var Writes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_fenced_writes_total",
-	Help: "Writes that were refused or cut short since this process may no longer lead, by why: LeaseTooOld, NoLease, LeaseLost, NoAnswerInTime, NewerLeader (refused by the API server)."},
+	Help: "Writes that were refused or cut short since this process may no longer lead, by why: LeaseTooOld, NoLease, " +
+		"LeaseLost, NoAnswerInTime, NewerLeader (refused by the API server)."},
 	[]string{"why"})
 
 // Register registers the count of what the fence refused.
@@ -73,9 +74,9 @@ func instants() func() instant {
 	}
 }
 
-// Fence keeps the writes of a leader within its lease. It stands in the transport of the writing clients, so that no caller can forget it:
-// a write passes while the last successful renewal is young, and its request ends before another process can take over. Once another
-// holder or a newer epoch was seen, nothing passes any more.
+// Fence keeps the writes of a leader within its lease. It stands in the transport of the writing clients, so that no
+// caller can forget it: a write passes while the last successful renewal is young, and its request ends before another
+// process can take over. Once another holder or a newer epoch was seen, nothing passes any more.
 //
 // A process that never stands for election (the CLI, which writes for its user) has no lease to lose, and is not fenced.
 type Fence struct {
@@ -181,7 +182,8 @@ func (f *Fence) Left() (time.Duration, error) {
 	}
 	age := f.renewed.age(f.Now())
 	if age >= f.limit {
-		return 0, &RefusedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s", age.Round(time.Millisecond), f.limit), fencedAge}
+		return 0, &RefusedError{fmt.Sprintf("the lease was last renewed %s ago, writes end after %s",
+			age.Round(time.Millisecond), f.limit), fencedAge}
 	}
 	return f.limit - age, nil
 }
@@ -216,7 +218,8 @@ func (t *fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if left == 0 {
 		return t.next.RoundTrip(req)
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), left, &RefusedError{"the lease may be another's before the answer", fencedSlow})
+	ctx, cancel := context.WithTimeoutCause(req.Context(), left,
+		&RefusedError{"the lease may be another's before the answer", fencedSlow})
 	req = req.Clone(ctx)
 	// The API server gives up as well: a request that it received is not carried out later than that.
 	q := req.URL.Query()

@@ -36,7 +36,8 @@ func (c *clocks) pass(wall, mono time.Duration) {
 }
 
 // leader is a fence with a limit of ten seconds whose lease was just renewed, before an API server that counts what arrives.
-func leader(t *testing.T, answer http.HandlerFunc) (f *Fence, c *clocks, client kubernetes.Interface, arrived *atomic.Int32) {
+func leader(t *testing.T, answer http.HandlerFunc) (f *Fence, c *clocks, client kubernetes.Interface,
+	arrived *atomic.Int32) {
 	t.Helper()
 	arrived = &atomic.Int32{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -148,7 +148,8 @@ func (c *Lists) Unlist(j *planner.JobScale, broken bool) error {
 
 // ringMembers are the pods of one role, and of a launcher that works as they do. A member that has a notice in force,
 // was given one just now, or goes with a smaller size, is leaving.
-func (c *Lists) ringMembers(s *fleet.Snapshot, o *watch.OwnJob, role string, leaving map[fleet.UID]bool, unlisted map[string]time.Time) []ringMember {
+func (c *Lists) ringMembers(s *fleet.Snapshot, o *watch.OwnJob, role string, leaving map[fleet.UID]bool,
+	unlisted map[string]time.Time) []ringMember {
 	id := fleet.JobID(fleet.Name{Namespace: o.Namespace, Name: o.Name}.String())
 	var out []ringMember
 	job := s.Job(id)
@@ -161,7 +162,8 @@ func (c *Lists) ringMembers(s *fleet.Snapshot, o *watch.OwnJob, role string, lea
 		if !ok || f.Host == "" {
 			continue
 		}
-		out = append(out, ringMember{host: f.Host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.Restarts, ready: p.Ready,
+		out = append(out, ringMember{host: f.Host, name: p.Name.Name, id: p.ID, created: p.Created, restarts: f.Restarts,
+			ready:   p.Ready,
 			leaving: p.Deleting || leaving[p.ID] || noticed(s, p) || !unlisted[p.Name.Name].IsZero()})
 	}
 	return out
@@ -191,7 +193,8 @@ func (c *Lists) putHosts(ctx context.Context, o *watch.OwnJob, r *ring, data map
 		err = errors.New("a ConfigMap of that name is not the job's: delete it, or name the job otherwise")
 	case maps.Equal(now.Data, data):
 	default:
-		body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(now.UID), "resourceVersion": now.ResourceVersion}, "data": data})
+		body := object.MergePatch(map[string]any{"metadata": map[string]any{"uid": string(now.UID),
+			"resourceVersion": now.ResourceVersion}, "data": data})
 		_, err = client.Patch(ctx, name, types.MergePatchType, body, object.PatchOptions())
 	}
 	if apierrors.IsForbidden(err) {
@@ -210,7 +213,8 @@ func (c *Lists) hostMap(o *watch.OwnJob, name string, data map[string]string) *c
 	yes := true
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: object.KindOf(object.GVRJobs), Name: o.Name, UID: o.UID, Controller: &yes}}},
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: object.KindOf(object.GVRJobs), Name: o.Name, UID: o.UID,
+			Controller: &yes}}},
 		Data: data,
 	}
 }

@@ -16,11 +16,13 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
-// A member of a script is "host" with marks: ! not ready, > leaving, +n restarts, ~x another pod. Hosts come in the order of their names.
+// A member of a script is "host" with marks: ! not ready, > leaving, +n restarts, ~x another pod. Hosts come in the
+// order of their names.
 func scriptMembers(text string) []ringMember {
 	var out []ringMember
 	for w := range strings.FieldsSeq(text) {
-		m := ringMember{host: w[:1], name: w[:1], id: fleet.UID(w[:1]), ready: true, created: kubetest.Now.Add(time.Duration(w[0]) * time.Second)}
+		m := ringMember{host: w[:1], name: w[:1], id: fleet.UID(w[:1]), ready: true,
+			created: kubetest.Now.Add(time.Duration(w[0]) * time.Second)}
 		for rest := w[1:]; rest != ""; {
 			switch rest[0] {
 			case '!':
@@ -47,17 +49,22 @@ func TestRing(t *testing.T) {
 		steps []string
 	}{
 		{"those who are ready are listed, in the order in which they came", 0, []string{"b a c! => a b", "c a b => a b c"}},
-		{"who was told goes off the list while it still works", 0, []string{"a b c => a b c", "a b> c => a c", "a b>! c => a c", "a c => a c", "a b~1 c => a b c"}},
+		{"who was told goes off the list while it still works", 0, []string{"a b c => a b c", "a b> c => a c",
+			"a b>! c => a c", "a c => a c", "a b~1 c => a b c"}},
 		{"a container that ended costs a minute", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b"}},
-		{"a member that is ready no more as well, once", 0, []string{"a b => a b", "a b! => a", "a b+1 => a b", "a b+1 => a b"}},
-		{"twice as long each time", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b", "a b+2 => a", "a b+2 => a", "a b+2 => a b",
+		{"a member that is ready no more as well, once", 0, []string{"a b => a b", "a b! => a", "a b+1 => a b",
+			"a b+1 => a b"}},
+		{"twice as long each time", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b", "a b+2 => a", "a b+2 => a",
+			"a b+2 => a b",
 			"a b+3 => a", "a b+3 => a", "a b+3 => a", "a b+3 => a", "a b+3 => a b"}},
 		{"another pod in its place, when nobody told it to go", 0, []string{"a b => a b", "a b~1 => a", "a b~1 => a b"}},
 		{"scaled in and out again is no failure", 0, []string{"a b => a b", "a => a", "a b~1 => a b"}},
 		{"told to go, and another is there already", 0, []string{"a b => a b", "a b> => a", "a b~1 => a b"}},
 		{"scaled in after a failure, and out again", 0, []string{"a b => a b", "a b+1 => a", "a => a", "a b~1 => a b"}},
-		{"one that never was ready is no failure when it is made anew", 0, []string{"a b! => a", "a b!~1 => a", "a b~1 => a b"}},
-		{"not below the minimum: who rests shortest", 2, []string{"a b c => a b c", "a b+1 c => a c", "a b+1 c+1 => a b", "a b+2 c+1 => a c"}},
+		{"one that never was ready is no failure when it is made anew", 0, []string{"a b! => a", "a b!~1 => a",
+			"a b~1 => a b"}},
+		{"not below the minimum: who rests shortest", 2, []string{"a b c => a b c", "a b+1 c => a c", "a b+1 c+1 => a b",
+			"a b+2 c+1 => a c"}},
 		{"a minimum that nobody is there for", 3, []string{"a b! => a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,13 +81,15 @@ func TestRing(t *testing.T) {
 }
 
 func TestRingForgets(t *testing.T) {
-	r := newRing(&v1alpha1.HostListStatus{LeftOut: []v1alpha1.LeftOutHost{{Host: "b", Until: metav1.NewTime(kubetest.Now.Add(time.Minute)), Failures: 9}}})
+	r := newRing(&v1alpha1.HostListStatus{LeftOut: []v1alpha1.LeftOutHost{{Host: "b",
+		Until: metav1.NewTime(kubetest.Now.Add(time.Minute)), Failures: 9}}})
 	if got := r.list(kubetest.Now, time.Minute, 0, scriptMembers("a b")); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("a new leader lists %v", got)
 	}
 	r.list(kubetest.Now.Add(time.Minute), time.Minute, 0, scriptMembers("a b"))
 	r.list(kubetest.Now.Add(2*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
-	if out := r.leftOut(kubetest.Now.Add(2 * time.Minute)); len(out) != 1 || !out[0].Until.Equal(&metav1.Time{Time: kubetest.Now.Add(18 * time.Minute)}) || out[0].Failures != 10 {
+	if out := r.leftOut(kubetest.Now.Add(2 * time.Minute)); len(out) != 1 ||
+		!out[0].Until.Equal(&metav1.Time{Time: kubetest.Now.Add(18 * time.Minute)}) || out[0].Failures != 10 {
 		t.Errorf("left out %+v: sixteen cool-downs are the most", out)
 	}
 	r.list(kubetest.Now.Add(40*time.Minute), time.Minute, 0, scriptMembers("a b+1"))
@@ -106,8 +115,10 @@ func TestRingProperties(t *testing.T) {
 			able := map[string]bool{}
 			for h := range 6 {
 				if rapid.Bool().Draw(t, "there") {
-					m := ringMember{host: fmt.Sprint(h), name: fmt.Sprint(h), id: fleet.UID(fmt.Sprint(h, rapid.IntRange(0, 1).Draw(t, "id"))),
-						restarts: int32(rapid.IntRange(0, 3).Draw(t, "restarts")), ready: rapid.Bool().Draw(t, "ready"), leaving: rapid.Bool().Draw(t, "leaving")}
+					m := ringMember{host: fmt.Sprint(h), name: fmt.Sprint(h), id: fleet.UID(fmt.Sprint(h,
+						rapid.IntRange(0, 1).Draw(t, "id"))),
+						restarts: int32(rapid.IntRange(0, 3).Draw(t, "restarts")), ready: rapid.Bool().Draw(t,
+							"ready"), leaving: rapid.Bool().Draw(t, "leaving")}
 					members = append(members, m)
 					if m.ready && !m.leaving {
 						able[m.host] = true

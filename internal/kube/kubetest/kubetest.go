@@ -43,7 +43,8 @@ func Ago(ago time.Duration) metav1.Time { return metav1.NewTime(Now.Add(-ago)) }
 
 // Meta is the metadata of an object that was made an hour ago, with a UID made of its kind and name.
 func Meta(kind, namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: UID(kind, name), ResourceVersion: "100", CreationTimestamp: Stamp(time.Hour)}
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: UID(kind, name), ResourceVersion: "100",
+		CreationTimestamp: Stamp(time.Hour)}
 }
 
 // UID is the UID that objects of a kind and a name get.

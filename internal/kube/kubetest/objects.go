@@ -26,7 +26,8 @@ func AgentOf(renewed time.Time, seconds int32) *coordinationv1.Lease {
 func Node(name string, labels map[string]string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: Meta("Node", "", name)}
 	n.Labels = labels
-	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"), "pods": resource.MustParse("110")}
+	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"),
+		"pods": resource.MustParse("110")}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	return n
 }
@@ -42,12 +43,14 @@ func Pool(name, class string, selector map[string]string) *v1alpha1.CapacityPool
 // Template is a template of one container.
 func Template(cpu string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main",
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("2Gi")}}}}}}
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu),
+			"memory": resource.MustParse("2Gi")}}}}}}
 }
 
 // Deployment is a Deployment in namespace shop.
 func Deployment(name string, replicas int32) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: Meta("Deployment", "shop", name), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: Template("2")}}
+	return &appsv1.Deployment{ObjectMeta: Meta("Deployment", "shop", name),
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: Template("2")}}
 }
 
 // ReplicaSet is the revision'th of a deployment.
@@ -95,8 +98,9 @@ func BatchJob(name string, parallelism int32) *batchv1.Job {
 	j.Spec.Template = Template("8")
 	j.Spec.PodReplacementPolicy = Ptr(batchv1.Failed)
 	j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-		Action:          batchv1.PodFailurePolicyActionIgnore,
-		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}}}}
+		Action: batchv1.PodFailurePolicyActionIgnore,
+		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget,
+			Status: corev1.ConditionTrue}}}}}
 	j.Status.Active, j.Status.Succeeded, j.Status.Terminating = parallelism, 10, Ptr(int32(1))
 	return j
 }
@@ -112,7 +116,8 @@ func ElasticJob(name string) *v1alpha1.ElasticJob {
 // Loan is a loan of cells of a machine from pool web to pool batch.
 func Loan(name, node, phase string, epoch int64, cells ...int32) *v1alpha1.Loan {
 	l := &v1alpha1.Loan{ObjectMeta: Meta("Loan", "", name)}
-	l.Spec = v1alpha1.LoanSpec{NodeName: node, NodeUID: string(UID("Node", node)), Kind: "Node", Cells: cells, From: "web", To: "batch",
+	l.Spec = v1alpha1.LoanSpec{NodeName: node, NodeUID: string(UID("Node", node)), Kind: "Node", Cells: cells,
+		From: "web", To: "batch",
 		Capacity:  v1alpha1.ResourceAmounts{CPU: resource.MustParse("64"), Memory: resource.MustParse("256Gi")},
 		BeginTime: Ago(20 * time.Minute)}
 	l.Status = v1alpha1.LoanStatus{Phase: phase, Epoch: epoch, LeaderEpoch: 6, Since: Ptr(Ago(10 * time.Minute))}
@@ -125,7 +130,8 @@ func NodeShare(node, loan, holder, next string, epoch int64, clean bool, cells .
 	s.Spec = v1alpha1.NodeShareSpec{NodeUID: string(UID("Node", node)), LeaderEpoch: 6, Parcels: []v1alpha1.ShareParcel{{
 		Cells: cells, Holder: holder, Next: next, LoanName: loan, LoanUID: string(UID("Loan", loan)), Epoch: epoch}}}
 	if clean {
-		s.Status.Parcels = []v1alpha1.ParcelReport{{LoanUID: string(UID("Loan", loan)), Epoch: epoch, Clean: true, Time: Ptr(Ago(time.Minute))}}
+		s.Status.Parcels = []v1alpha1.ParcelReport{{LoanUID: string(UID("Loan", loan)), Epoch: epoch, Clean: true,
+			Time: Ptr(Ago(time.Minute))}}
 	}
 	return s
 }
@@ -163,15 +169,18 @@ func DaemonSet(namespace, name string) *appsv1.DaemonSet {
 
 // Topology is a machine of two sockets with two cells each.
 func Topology(name string) *unstructured.Unstructured {
-	zones := []any{map[string]any{"name": "socket-0", "type": "Socket"}, map[string]any{"name": "socket-1", "type": "Socket"}}
+	zones := []any{map[string]any{"name": "socket-0", "type": "Socket"},
+		map[string]any{"name": "socket-1", "type": "Socket"}}
 	for i, parent := range []string{"socket-0", "socket-0", "socket-1", "socket-1"} {
-		zones = append(zones, map[string]any{"name": []string{"node-0", "node-1", "node-2", "node-3"}[i], "type": "Node", "parent": parent,
+		zones = append(zones, map[string]any{"name": []string{"node-0", "node-1", "node-2", "node-3"}[i], "type": "Node",
+			"parent": parent,
 			"resources": []any{
 				map[string]any{"name": "cpu", "capacity": "16", "allocatable": "16", "available": "16"},
 				map[string]any{"name": "memory", "capacity": "64Gi", "allocatable": "64Gi", "available": "64Gi"},
 			}})
 	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology",
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "topology.node.k8s.io/v1alpha2",
+		"kind":     "NodeResourceTopology",
 		"metadata": map[string]any{"name": name}, "zones": zones}}
 }
 

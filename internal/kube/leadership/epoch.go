@@ -14,24 +14,26 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 )
 
-// Believable reports whether a leader can have written with an epoch when leaderships were counted up to count. Each takeover adds one to the
-// count, so that a larger number than this was written by no leader of ours: it is a typing error, a forgery or the number of another cluster.
+// Believable reports whether a leader can have written with an epoch when leaderships were counted up to count. Each
+// takeover adds one to the count, so that a larger number than this was written by no leader of ours: it is a typing
+// error, a forgery or the number of another cluster.
 func Believable(epoch, count int64) bool { return epoch >= 0 && epoch <= count+v1alpha1.EpochSpan }
 
-// Stamp is the mark of a leader on an object of others: its epoch, and the Lease by which it led. Epochs of two Leases do not compare: a
-// Lease that was deleted counts from the start again.
+// Stamp is the mark of a leader on an object of others: its epoch, and the Lease by which it led. Epochs of two Leases
+// do not compare: a Lease that was deleted counts from the start again.
 type Stamp struct {
 	Epoch int64
 	Lease types.UID
 }
 
-// StampText is a stamp as the annotation carries it. The UID of the object is part of it: manifests are copied and restored with their
-// annotations, and the number on a copy says nothing of the copy.
+// StampText is a stamp as the annotation carries it. The UID of the object is part of it: manifests are copied and
+// restored with their annotations, and the number on a copy says nothing of the copy.
 func StampText(epoch int64, lease, object types.UID) string {
 	return fmt.Sprintf("%d/%s/%s", epoch, lease, object)
 }
 
-// StampOn is the stamp that an object of others carries; zero where it has none, or one that was written on another object.
+// StampOn is the stamp that an object of others carries; zero where it has none, or one that was written on another
+// object.
 func StampOn(o metav1.Object) Stamp {
 	parts := strings.Split(o.GetAnnotations()[v1alpha1.AnnotationLeaderEpoch], "/")
 	if len(parts) != 3 || parts[2] == "" || parts[2] != string(o.GetUID()) {
@@ -44,8 +46,8 @@ func StampOn(o metav1.Object) Stamp {
 	return Stamp{epoch, types.UID(parts[1])}
 }
 
-// Fencing is the epoch of a stamp as preconditions compare it with that of this leader; 0 where they do not compare. A number that no leader can
-// have written does not fence: it is written over.
+// Fencing is the epoch of a stamp as preconditions compare it with that of this leader; 0 where they do not compare. A
+// number that no leader can have written does not fence: it is written over.
 func (l Held) Fencing(s Stamp) int64 {
 	if s.Lease == "" || s.Lease != l.Lease || !Believable(s.Epoch, l.Epoch) {
 		return 0

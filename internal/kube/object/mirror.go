@@ -8,19 +8,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Header is what every mirrored object keeps of its metadata. It implements metav1.Object, which informers index by, through a trimmed
-// ObjectMeta: labels, annotations and managed fields are gone once the facts were made of them.
+// Header is what every mirrored object keeps of its metadata. It implements metav1.Object, which informers index by,
+// through a trimmed ObjectMeta: labels, annotations and managed fields are gone once the facts were made of them.
 type Header struct{ metav1.ObjectMeta }
 
 // HeaderOf trims the metadata of an object.
 func HeaderOf(o metav1.Object) Header {
 	return Header{metav1.ObjectMeta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
-		Generation: o.GetGeneration(), CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp(),
+		Generation: o.GetGeneration(), CreationTimestamp: o.GetCreationTimestamp(),
+		DeletionTimestamp: o.GetDeletionTimestamp(),
 	}}
 }
 
-// Older orders headers by age; equal ages (stamps are whole seconds) by name, so that all controllers agree on who came first.
+// Older orders headers by age; equal ages (stamps are whole seconds) by name, so that all controllers agree on who came
+// first.
 func (h *Header) Older(o *Header) bool {
 	if !h.CreationTimestamp.Equal(&o.CreationTimestamp) {
 		return h.CreationTimestamp.Before(&o.CreationTimestamp)
@@ -31,14 +33,15 @@ func (h *Header) Older(o *Header) bool {
 	return h.Name < o.Name
 }
 
-// Mirror is an informer whose objects became facts of type T on arrival. A nil mirror is empty and in step: it stands for a kind that
-// the cluster does not have.
+// Mirror is an informer whose objects became facts of type T on arrival. A nil mirror is empty and in step: it stands
+// for a kind that the cluster does not have.
 type Mirror[T metav1.Object] struct {
 	kind     string
 	Informer cache.SharedIndexInformer
 }
 
-// NewMirror makes an informer convert every R that arrives. The conversion must not fail: what cannot be read becomes facts that say so.
+// NewMirror makes an informer convert every R that arrives. The conversion must not fail: what cannot be read becomes
+// facts that say so.
 func NewMirror[R any, T metav1.Object](kind string, informer cache.SharedIndexInformer, convert func(R) T) *Mirror[T] {
 	// The error is that of an informer that runs already, which a new one does not.
 	if err := informer.SetTransform(func(obj any) (any, error) {
@@ -95,7 +98,8 @@ func (m *Mirror[T]) Name() string { return m.kind }
 // Run watches until stop is closed.
 func (m *Mirror[T]) Run(stop <-chan struct{}) { m.Informer.Run(stop) }
 
-// OnChange calls f with the facts before and after each change; before is the zero T when the object appeared, after when it went.
+// OnChange calls f with the facts before and after each change; before is the zero T when the object appeared, after
+// when it went.
 func (m *Mirror[T]) OnChange(f func(before, after T)) error {
 	var none T
 	_, err := m.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

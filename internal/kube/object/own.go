@@ -25,10 +25,12 @@ var (
 
 // The resources of others that are read where their CRDs are installed.
 var (
-	GVRTopologies    = facts.Topologies
-	GVRVPAs          = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
+	GVRTopologies = facts.Topologies
+	GVRVPAs       = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1",
+		Resource: "verticalpodautoscalers"}
 	GVRScaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
-	GVRCronHPAs      = schema.GroupVersionResource{Group: "autoscaling.alibabacloud.com", Version: "v1beta1", Resource: "cronhorizontalpodautoscalers"}
+	GVRCronHPAs      = schema.GroupVersionResource{Group: "autoscaling.alibabacloud.com", Version: "v1beta1",
+		Resource: "cronhorizontalpodautoscalers"}
 )
 
 // ownResource is a resource of ours with the kind of its objects.
@@ -66,8 +68,9 @@ type Own[A, F any] struct {
 	// API is shared: it is copied before it is changed.
 	API   *A
 	Facts F
-	// Unreadable is set when the object does not have the shape of its type. The API server refuses such objects, so this is a newer
-	// API meeting an older controller; no snapshot is made then, since an unread Loan would look like an idle node.
+	// Unreadable is set when the object does not have the shape of its type. The API server refuses such objects, so
+	// this is a newer API meeting an older controller; no snapshot is made then, since an unread Loan would look like
+	// an idle node.
 	Unreadable error
 }
 

@@ -19,8 +19,8 @@ func (m *Mirror[T]) Sees(namespace, name string, uid types.UID, version string) 
 	return func() bool {
 		t, ok := m.Get(namespace, name)
 		if !ok {
-			// Not there yet, or there no more: an object that was just created must appear, but one that vanished again meanwhile
-			// would be waited for until the limit. That costs a second and no correctness.
+			// Not there yet, or there no more: an object that was just created must appear, but one that vanished again
+			// meanwhile would be waited for until the limit. That costs a second and no correctness.
 			return false
 		}
 		if t.GetUID() != uid {
@@ -55,8 +55,8 @@ func (s *Sights) See(one Sight) {
 	s.waiting = append(s.waiting, one)
 }
 
-// Await waits until the watches brought every write back. The limit is a bound on patience alone: a write that is not seen yet shows as
-// a conflict at worst when it is planned again.
+// Await waits until the watches brought every write back. The limit is a bound on patience alone: a write that is not
+// seen yet shows as a conflict at worst when it is planned again.
 func (s *Sights) Await(ctx context.Context, within time.Duration, log *slog.Logger) {
 	limit := time.Now().Add(within)
 	for {

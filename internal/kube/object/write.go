@@ -14,7 +14,8 @@ import (
 )
 
 // PutStatus writes the status of one of our objects with the version that was read.
-func PutStatus(ctx context.Context, dyn dynamic.Interface, gvr schema.GroupVersionResource, next metav1.Object) (*unstructured.Unstructured, error) {
+func PutStatus(ctx context.Context, dyn dynamic.Interface, gvr schema.GroupVersionResource,
+	next metav1.Object) (*unstructured.Unstructured, error) {
 	obj, err := Encode(gvr, next)
 	if err != nil {
 		return nil, err

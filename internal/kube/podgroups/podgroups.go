@@ -41,8 +41,8 @@ type podGroups struct {
 	next int
 }
 
-// GroupsAtOnce bounds how many jobs' groups are written in one cycle, each in two to four calls: the leader that comes to a thousand jobs must not hold its first
-// report until all are asked for.
+// GroupsAtOnce bounds how many jobs' groups are written in one cycle, each in two to four calls: the leader that comes
+// to a thousand jobs must not hold its first report until all are asked for.
 const GroupsAtOnce = 50
 
 type groupWritten struct {
@@ -67,22 +67,17 @@ func New(w *watch.Watcher, r *recorder.Recorder) *Groups {
 func (c *Groups) PublishGroups(ctx context.Context, r *loop.Report) {
 	g := &c.podGroups
 	now := c.Options.Clock.Now()
-	if g.asked.IsZero() || now.Sub(g.asked) >= c.Options.StatusEvery {
-		have, err := c.Serves(schedulingv1beta1.SchemeGroupVersion.String())
-		if err != nil {
-			c.Options.Log.Debug("ask whether PodGroups are served", "err", err)
-			return
-		}
-		g.served, g.asked = slices.Contains(have, "workloads") && slices.Contains(have, "podgroups"), now
+	if err := c.askWhetherServed(now); err != nil {
+		c.Options.Log.Debug("ask whether PodGroups are served", "err", err)
+		return
 	}
 	kept := map[types.UID]groupWritten{}
 	put, jobs := 0, r.Snapshot.Jobs
 	for k, first := 0, g.next; k < len(jobs); k++ {
 		at := (first + k) % len(jobs)
 		j := &jobs[at]
-		n := fleet.ParseName(string(j.ID))
-		o, ok := c.Jobs.Get(n.Namespace, n.Name)
-		if !g.served || !ok || fleet.UID(o.UID) != j.UID || o.DeletionTimestamp != nil {
+		o := c.standing(j)
+		if !g.served || o == nil {
 			continue
 		}
 		was, there := g.written[o.UID]
@@ -90,27 +85,60 @@ func (c *Groups) PublishGroups(ctx context.Context, r *loop.Report) {
 			kept[o.UID] = was
 		}
 		least, class, same := c.gangAsks(o)
-		if j.Blocked.Any() || !there && o.API.Status.PodGroup == "" && (least < 2 || !same) {
+		known := there || o.API.Status.PodGroup != ""
+		if j.Blocked.Any() || !known && !isGang(least, same) {
 			continue
 		}
-		if least = max(least, 1); there && was.least == least && now.Sub(was.at) < c.Options.StatusEvery {
-			continue
-		}
-		if put == GroupsAtOnce {
+		least = max(least, 1)
+		current := there && was.least == least && now.Sub(was.at) < c.Options.StatusEvery
+		if current || put == GroupsAtOnce {
 			continue
 		}
 		put, g.next = put+1, at+1
-		trouble := ""
-		if err := c.putGroup(ctx, o, least, class); err != nil {
-			trouble = err.Error()
-		} else {
+		if c.putOrReport(ctx, o, least, class) {
 			kept[o.UID] = groupWritten{least, now}
-		}
-		if c.News("group "+string(o.UID), trouble) {
-			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventPodGroupFailed, trouble)
 		}
 	}
 	g.written = kept
+}
+
+// isGang reports whether so many pods, of one class or not, can be placed as a group at all.
+func isGang(least int32, same bool) bool { return least >= 2 && same }
+
+// standing is the object of a job as it was when the snapshot was made; none when it is gone, being deleted or another.
+func (c *Groups) standing(j *fleet.Job) *watch.OwnJob {
+	n := fleet.ParseName(string(j.ID))
+	o, ok := c.Jobs.Get(n.Namespace, n.Name)
+	if !ok || fleet.UID(o.UID) != j.UID || o.DeletionTimestamp != nil {
+		return nil
+	}
+	return o
+}
+
+// putOrReport writes a group, and records an event where that fails.
+func (c *Groups) putOrReport(ctx context.Context, o *watch.OwnJob, least int32, class string) bool {
+	trouble := ""
+	if err := c.putGroup(ctx, o, least, class); err != nil {
+		trouble = err.Error()
+	}
+	if c.News("group "+string(o.UID), trouble) {
+		c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventPodGroupFailed, trouble)
+	}
+	return trouble == ""
+}
+
+// askWhetherServed asks now and then whether the API server has Workloads and PodGroups.
+func (c *Groups) askWhetherServed(now time.Time) error {
+	g := &c.podGroups
+	if !g.asked.IsZero() && now.Sub(g.asked) < c.Options.StatusEvery {
+		return nil
+	}
+	have, err := c.Serves(schedulingv1beta1.SchemeGroupVersion.String())
+	if err != nil {
+		return err
+	}
+	g.served, g.asked = slices.Contains(have, "workloads") && slices.Contains(have, "podgroups"), now
+	return nil
 }
 
 // GroupName is the PodGroup that the pods of a job are to name; empty for none.
@@ -192,7 +220,8 @@ type ownedClient[T metav1.Object] interface {
 }
 
 // putOwned makes an object, or changes its minimum, which stands at a path.
-func putOwned[T metav1.Object](ctx context.Context, o *watch.OwnJob, want T, client ownedClient[T], least int32, path string, has func(T) int32) error {
+func putOwned[T metav1.Object](ctx context.Context, o *watch.OwnJob, want T, client ownedClient[T], least int32,
+	path string, has func(T) int32) error {
 	now, err := client.Get(ctx, want.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

@@ -1,2 +1,3 @@
-// Package recorder records events of the catalogue, each standing trouble once, and names numbers that are not believed.
+// Package recorder records events of the catalogue, each standing trouble once, and names numbers that are not
+// believed.
 package recorder

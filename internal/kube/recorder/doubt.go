@@ -26,13 +26,15 @@ func (d *Doubt) String() string {
 
 // Unbelieved counts numbers of objects that were not believed.
 var Unbelieved = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtide_numbers_not_believed_total",
-	Help: "Numbers on objects that were not believed, by kind and field: no leader, or no loan, can have counted so far. An event on the object names each."},
+	Help: "Numbers on objects that were not believed, by kind and field: no leader, or no loan, can have counted so " +
+		"far. An event on the object names each."},
 	[]string{"kind", "field"})
 
 // NotBelieved names a doubt on its object, in the log and in a count.
 func (c *Recorder) NotBelieved(ref *corev1.ObjectReference, d Doubt) {
 	Unbelieved.WithLabelValues(ref.Kind, d.Field).Inc()
-	c.log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field", d.Field, "value", d.Value)
+	c.log.Warn("a number is not believed", "kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "field",
+		d.Field, "value", d.Value)
 	c.Record(ref, catalog.EventNotBelieved, d.Field, d.Value, d.Then)
 }
 

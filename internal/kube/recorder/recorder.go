@@ -40,8 +40,8 @@ func (r *Recorder) News(key, text string) bool {
 	return true
 }
 
-// StartEvents starts the recorder. It joins equal events into one with a count and drops what one object says too often, so that a
-// service in a storm cannot fill the cluster with events.
+// StartEvents starts the recorder. It joins equal events into one with a count and drops what one object says too
+// often, so that a service in a storm cannot fill the cluster with events.
 func (c *Recorder) StartEvents(ctx context.Context, client typedcore.EventsGetter) {
 	b := record.NewBroadcaster(record.WithContext(ctx))
 	b.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: client.Events("")})
@@ -55,8 +55,9 @@ func (c *Recorder) Record(ref *corev1.ObjectReference, e *catalog.Event, args ..
 
 // Reference names one of our objects for an event.
 func Reference(kind string, h *object.Header) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: h.Namespace, Name: h.Name,
-		UID: h.UID, ResourceVersion: h.ResourceVersion}
+	return &corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind, Namespace: h.Namespace,
+		Name: h.Name,
+		UID:  h.UID, ResourceVersion: h.ResourceVersion}
 }
 
 // Outcomes finds results by action.

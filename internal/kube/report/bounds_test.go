@@ -10,10 +10,12 @@ import (
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
-// An API server that takes status writes and never answers them holds up a cycle for the bound of a write, and not for ever.
+// An API server that takes status writes and never answers them holds up a cycle for the bound of a write, and not for
+// ever.
 func TestStatusWritesEndInTime(t *testing.T) {
 	var ended, steps atomic.Int32
-	o := watch.Options{ActionWithin: 10 * time.Millisecond, Namespace: kubetest.Namespace, Identity: "test", Clock: &kubetest.Clock{Time: kubetest.Now}, Writers: 2,
+	o := watch.Options{ActionWithin: 10 * time.Millisecond, Namespace: kubetest.Namespace, Identity: "test",
+		Clock: &kubetest.Clock{Time: kubetest.Now}, Writers: 2,
 		Alive: func() { steps.Add(1) }}
 	o, err := o.WithDefaults()
 	if err != nil {

@@ -43,8 +43,12 @@ func (w *statusWriter) poolStatus(r *loop.Report) {
 		}
 		next := *o.API
 		next.Status = w.onePool(r, p, o.API)
-		if w.due(statusKey(object.GVRPools, &next), gistOfPool(&o.API.Status), gistOfPool(&next.Status), &o.API.Status, &next.Status) {
-			w.put(object.GVRPools, &next, func(version string) object.Sight { return w.c.Pools.Sees("", o.Name, o.UID, version) })
+		if w.due(statusKey(object.GVRPools, &next), gistOfPool(&o.API.Status), gistOfPool(&next.Status), &o.API.Status,
+			&next.Status) {
+			w.put(object.GVRPools, &next, func(version string) object.Sight {
+				return w.c.Pools.Sees("", o.Name, o.UID,
+					version)
+			})
 		}
 	}
 }
@@ -222,7 +226,8 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 		}
 		fmt.Fprintf(&written, "%d %d %d;", m.LastSize, convert.TimeOf(m.LastScaleTime).Unix(), count)
 	}
-	return jobGist{s.ObservedGeneration, s.Desired, convert.TimeOf(s.LastRecallTime), convert.GangFacts(s.Gang), gistOfETA(s.ETA), verdicts(s.Conditions), hostlists.Gist(s.Hosts), s.PodGroup, written.String()}
+	return jobGist{s.ObservedGeneration, s.Desired, convert.TimeOf(s.LastRecallTime), convert.GangFacts(s.Gang),
+		gistOfETA(s.ETA), verdicts(s.Conditions), hostlists.Gist(s.Hosts), s.PodGroup, written.String()}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -293,7 +298,10 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		gangCondition(c, gang)
 		s.Conditions = c.list
 		if w.due(statusKey(object.GVRJobs, &next), gistOfJob(&o.API.Status), gistOfJob(s), &o.API.Status, s) {
-			w.put(object.GVRJobs, &next, func(version string) object.Sight { return w.c.Jobs.Sees(n.Namespace, n.Name, o.UID, version) })
+			w.put(object.GVRJobs, &next, func(version string) object.Sight {
+				return w.c.Jobs.Sees(n.Namespace, n.Name, o.UID,
+					version)
+			})
 		}
 	}
 }
@@ -355,8 +363,12 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 			Conditions []verdict
 		}
 		was := o.API.Status
-		if w.due(statusKey(object.GVRFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)}, gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
-			w.put(object.GVRFestivals, &next, func(version string) object.Sight { return w.c.Festivals.Sees("", o.Name, o.UID, version) })
+		if w.due(statusKey(object.GVRFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)},
+			gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
+			w.put(object.GVRFestivals, &next, func(version string) object.Sight {
+				return w.c.Festivals.Sees("", o.Name,
+					o.UID, version)
+			})
 		}
 	}
 }

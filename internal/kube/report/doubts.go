@@ -36,7 +36,8 @@ func (c *Reporter) ReportDoubts(leader int64) {
 	for _, o := range c.Shares.All() {
 		c.doubtLeader(recorder.Reference("NodeShare", &o.Header), o.API.Spec.LeaderEpoch, leader)
 		for i := range o.API.Spec.Parcels {
-			c.doubtLoan(recorder.Reference("NodeShare", &o.Header), fmt.Sprintf("spec.parcels[%d].epoch", i), o.API.Spec.Parcels[i].Epoch)
+			c.doubtLoan(recorder.Reference("NodeShare", &o.Header), fmt.Sprintf("spec.parcels[%d].epoch", i),
+				o.API.Spec.Parcels[i].Epoch)
 		}
 	}
 }
@@ -83,7 +84,8 @@ func (c *Reporter) doubtLoan(ref *corev1.ObjectReference, field string, epoch in
 		c.News(key, "")
 		return
 	}
-	if d := (recorder.Doubt{Field: field, Value: epoch, Then: "hand-overs of a loan are counted from the start again"}); c.News(key, d.String()) {
+	if d := (recorder.Doubt{Field: field, Value: epoch,
+		Then: "hand-overs of a loan are counted from the start again"}); c.News(key, d.String()) {
 		c.NotBelieved(ref, d)
 	}
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// reportEvents writes the events of one cycle: what was done, what was refused, and each standing trouble once when it begins.
+// reportEvents writes the events of one cycle: what was done, what was refused, and each standing trouble once when it
+// begins.
 func (c *Reporter) reportEvents(r *loop.Report) {
 	done := recorder.Outcomes(r.Receipt)
 	c.reportStayed(r, done)
@@ -37,7 +38,8 @@ func (c *Reporter) reportEvents(r *loop.Report) {
 		case n.TakenBack:
 			c.Record(podReference(n.Pod), catalog.EventNoticeTakenBack)
 		default:
-			c.Record(podReference(n.Pod), catalog.EventCheckpointNotice, n.Loan, n.Deadline.UTC().Format("15:04:05 MST"), n.Epoch)
+			c.Record(podReference(n.Pod), catalog.EventCheckpointNotice, n.Loan, n.Deadline.UTC().Format("15:04:05 MST"),
+				n.Epoch)
 		}
 	}
 	for i := range r.Plan.Evictions {
@@ -62,7 +64,8 @@ func (c *Reporter) reportTaken(pod planner.PodRef, why reason.Reason, o loop.Res
 }
 
 func podReference(p planner.PodRef) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name, UID: uidFrom(p.ID)}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Name.Namespace, Name: p.Name.Name,
+		UID: uidFrom(p.ID)}
 }
 
 func (c *Reporter) reportScales(r *loop.Report, done map[planner.Key]loop.Result) {
@@ -96,7 +99,8 @@ func (c *Reporter) reportStayed(r *loop.Report, done map[planner.Key]loop.Result
 func (c *Reporter) reportGiveBacks(r *loop.Report, done map[planner.Key]loop.Result) {
 	for i := range r.Plan.GiveBacks {
 		g := &r.Plan.GiveBacks[i]
-		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
+		ref := &corev1.ObjectReference{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler",
+			Namespace: g.HPA.Namespace, Name: g.HPA.Name, UID: uidFrom(g.ID)}
 		switch o := done[planner.KeyOf(g)]; o.Outcome {
 		case loop.Done:
 			c.Record(ref, catalog.EventGivenBack, g.From, g.To, g.Why.Text())
@@ -141,25 +145,7 @@ func (c *Reporter) reportMoves(r *loop.Report, done map[planner.Key]loop.Result)
 
 // reportTroubles says what stands in the way of each service and pool, once when it begins or changes.
 func (c *Reporter) reportTroubles(r *loop.Report) {
-	for i := range r.Snapshot.Services {
-		s := &r.Snapshot.Services[i]
-		ref := c.serviceReference(s.ID)
-		if ref == nil {
-			continue
-		}
-		c.reportRefusal("blocked "+string(s.ID), s.Blocked, ref)
-		fight := ""
-		if s.Contested(r.Snapshot.At) {
-			fight = s.ForeignWriter
-		}
-		if c.News("contested "+string(s.ID), fight) {
-			c.Record(ref, catalog.EventContested, contested(s)...)
-		}
-		if c.News("writer "+string(s.ID), s.ForeignWriter) {
-			field, of := s.Sets()
-			c.Record(ref, catalog.EventForeignWriter, s.ForeignWriter, field, of, field)
-		}
-	}
+	c.reportServices(r)
 	c.reportRefused(r)
 	c.ReportDoubts(r.Snapshot.LeaderEpoch)
 	c.ReportDated()
@@ -199,6 +185,29 @@ func (c *Reporter) reportTroubles(r *loop.Report) {
 		n := fleet.ParseName(string(j.ID))
 		if o, ok := c.Jobs.Get(n.Namespace, n.Name); ok && c.News("job "+string(j.ID), j.Blocked.String()) {
 			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.Refused(j.Blocked), j.Blocked.Message)
+		}
+	}
+}
+
+// reportServices says who else writes what a service scales, and why it is not scaled.
+func (c *Reporter) reportServices(r *loop.Report) {
+	for i := range r.Snapshot.Services {
+		s := &r.Snapshot.Services[i]
+		ref := c.serviceReference(s.ID)
+		if ref == nil {
+			continue
+		}
+		c.reportRefusal("blocked "+string(s.ID), s.Blocked, ref)
+		fight := ""
+		if s.Contested(r.Snapshot.At) {
+			fight = s.ForeignWriter
+		}
+		if c.News("contested "+string(s.ID), fight) {
+			c.Record(ref, catalog.EventContested, contested(s)...)
+		}
+		if c.News("writer "+string(s.ID), s.ForeignWriter) {
+			field, of := s.Sets()
+			c.Record(ref, catalog.EventForeignWriter, s.ForeignWriter, field, of, field)
 		}
 	}
 }
@@ -248,7 +257,8 @@ func (c *Reporter) reportRefused(r *loop.Report) {
 	}
 }
 
-// reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it before a write is planned.
+// reportNewer names the machines and the jobs whose writes met the epoch of a newer leader. Services are blocked for it
+// before a write is planned.
 func (c *Reporter) reportNewer() {
 	newer := c.newerMet()
 	for _, o := range c.Nodes.All() {
@@ -261,14 +271,19 @@ func (c *Reporter) reportNewer() {
 	for _, o := range c.Jobs.All() {
 		text := newerMember(newer, &o.Header)
 		if c.News("newer job "+o.Namespace+"/"+o.Name, text) {
-			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventNewerLeaderJob, text, v1alpha1.AnnotationLeaderEpoch)
+			c.Record(recorder.Reference("ElasticJob", &o.Header), catalog.EventNewerLeaderJob, text,
+				v1alpha1.AnnotationLeaderEpoch)
 		}
 	}
 }
 
-// newerMember is what to say of a job when a member's workload carries the epoch of a newer leader; empty where none does.
+// newerMember is what to say of a job when a member's workload carries the epoch of a newer leader; empty where none
+// does.
 func newerMember(newer map[protocol.Object]string, job *object.Header) string {
-	for _, o := range slices.SortedFunc(maps.Keys(newer), func(a, b protocol.Object) int { return strings.Compare(a.Name, b.Name) }) {
+	for _, o := range slices.SortedFunc(maps.Keys(newer), func(a,
+		b protocol.Object) int {
+		return strings.Compare(a.Name, b.Name)
+	}) {
 		if o.Kind == protocol.ObjectJobMember && strings.HasPrefix(o.Name, job.Namespace+"/"+job.Name+"/") {
 			return newer[o]
 		}
@@ -305,7 +320,8 @@ func (c *Reporter) reportSkill(r *loop.Report) {
 	}
 }
 
-// loud are the holds that an operator should hear of; the others are the ordinary pace of scaling and stand in the status.
+// loud are the holds that an operator should hear of; the others are the ordinary pace of scaling and stand in the
+// status.
 func loud(held reason.Code) *catalog.Event {
 	switch held {
 	case hpa.HeldStale:

@@ -84,7 +84,8 @@ func (c *Reporter) reportTenants(r *loop.Report) {
 	}
 }
 
-func (c *Reporter) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference, tenancy quota.Tenancy) {
+func (c *Reporter) reportShare(r *loop.Report, t *fleet.Tenant, x *quota.Share, ref *corev1.ObjectReference,
+	tenancy quota.Tenancy) {
 	since := ""
 	if !x.OverSince.IsZero() {
 		since = fmt.Sprint(x.OverSince.Unix())

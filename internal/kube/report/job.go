@@ -27,7 +27,8 @@ func gangStatus(g *planner.GangView) *v1alpha1.GangStatus {
 	if g == nil {
 		return nil
 	}
-	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *convert.Stamp(g.Since), RetryTime: convert.Stamp(g.RetryAt), Tries: int32(g.Tries), Ran: g.Ran}
+	return &v1alpha1.GangStatus{Phase: string(g.Phase), Since: *convert.Stamp(g.Since),
+		RetryTime: convert.Stamp(g.RetryAt), Tries: int32(g.Tries), Ran: g.Ran}
 }
 
 // etaStatus is when a job that waits begins; nil where it does not wait, or nothing is known of the days ahead yet.
@@ -37,7 +38,8 @@ func etaStatus(p *planner.Plan, id fleet.JobID) *v1alpha1.ETAStatus {
 		return nil
 	}
 	e := &p.ETAs[i]
-	return &v1alpha1.ETAStatus{Earliest: convert.Stamp(e.Earliest), Expected: convert.Stamp(e.Expected), Latest: convert.StampUp(e.Latest), Members: int32(e.Members), Reason: e.Kind,
+	return &v1alpha1.ETAStatus{Earliest: convert.Stamp(e.Earliest), Expected: convert.Stamp(e.Expected),
+		Latest: convert.StampUp(e.Latest), Members: int32(e.Members), Reason: e.Kind,
 		Why: v1alpha1.Clip(e.Why.Text(), v1alpha1.MaxNoteLength)}
 }
 

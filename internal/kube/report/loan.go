@@ -15,9 +15,9 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// LoanStatus writes the conditions of loans, which say what an operator would otherwise have to work out from phase, epoch, times and the
-// NodeShare. The phase itself is written by the actuator, with the move. Messages hold no ages, so that a loan that stands still is not
-// written.
+// LoanStatus writes the conditions of loans, which say what an operator would otherwise have to work out from phase,
+// epoch, times and the NodeShare. The phase itself is written by the actuator, with the move. Messages hold no ages, so
+// that a loan that stands still is not written.
 func (w *statusWriter) loanStatus(r *loop.Report) {
 	survivals := make(map[fleet.LoanID]planner.Survival, len(r.Plan.Survivals))
 	for _, x := range r.Plan.Survivals {

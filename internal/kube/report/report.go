@@ -42,7 +42,8 @@ type reporter struct {
 // unshown is when the first and the last of some scales were carried out.
 type unshown struct{ first, last time.Time }
 
-// LastWrite is when a status was written last, when it was last compared with what it would be, and when its object was seen last.
+// LastWrite is when a status was written last, when it was last compared with what it would be, and when its object was
+// seen last.
 type LastWrite struct{ at, compared, Seen time.Time }
 
 func newReporter() reporter {
@@ -69,7 +70,8 @@ type Reporter struct {
 }
 
 // New makes the reporter of a cluster; newerMet are the objects where the last plan met the epoch of a newer leader.
-func New(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *podgroups.Groups, newerMet func() map[protocol.Object]string) *Reporter {
+func New(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostlists.Lists, g *podgroups.Groups,
+	newerMet func() map[protocol.Object]string) *Reporter {
 	return &Reporter{Watcher: w, Observer: o, Recorder: r, Lists: l, Groups: g, Memory: newReporter(), newerMet: newerMet}
 }
 
@@ -77,7 +79,8 @@ func New(w *watch.Watcher, o *snapshot.Observer, r *recorder.Recorder, l *hostli
 // would act on (the desired replicas, a phase, a condition); numbers that change all the time go along with that, or by themselves: every StatusEvery
 // where a reader would see a plain difference, every two hours where it is slight. A conflict is left to the next cycle. Report is not safe for concurrent use.
 func (c *Reporter) Report(ctx context.Context, r *loop.Report) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.ReportWithin, fmt.Errorf("the statuses of a cycle took longer than %s", c.Options.ReportWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.ReportWithin,
+		fmt.Errorf("the statuses of a cycle took longer than %s", c.Options.ReportWithin))
 	defer cancel()
 	c.reportEvents(r)
 	c.PublishHosts(ctx, r)
@@ -130,7 +133,8 @@ func (w *statusWriter) due(key string, gistWas, gist, was, next any) bool {
 }
 
 // put queues one status write.
-func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object, seen func(version string) object.Sight) {
+func (w *statusWriter) put(gvr schema.GroupVersionResource, next metav1.Object,
+	seen func(version string) object.Sight) {
 	w.todo = append(w.todo, func(ctx context.Context) error {
 		got, err := object.PutStatus(ctx, w.c.Dyn, gvr, next)
 		switch {
@@ -197,7 +201,8 @@ func (c *conditions) refuse(v *catalog.Verdict, p fleet.Problem) {
 
 func (c *conditions) record(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&c.list, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *convert.Stamp(c.at), ObservedGeneration: c.generation})
+		Message: v1alpha1.Clip(message, v1alpha1.MaxReasonLength), LastTransitionTime: *convert.Stamp(c.at),
+		ObservedGeneration: c.generation})
 }
 
 // drop takes a condition away that no longer says anything.

@@ -44,7 +44,8 @@ type serviceGist struct {
 }
 
 func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
-	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas), LastScale: convert.TimeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
+	g := serviceGist{Generation: s.ObservedGeneration, Desired: int64(s.DesiredReplicas),
+		LastScale: convert.TimeOf(s.LastScaleTime), Conditions: verdicts(s.Conditions),
 		Replicas: s.Replicas, Ready: s.ReadyReplicas > 0}
 	for i := range g.Conditions {
 		if c := &g.Conditions[i]; c.Type == catalog.ConditionScalingLimit && c.Reason == string(hpa.LimitedRate) {
@@ -94,7 +95,8 @@ func (w *statusWriter) services(r *loop.Report) {
 		}
 		v := serviceView{w: w, r: r, svc: svc, target: targets[svc.ID], scaled: done[planner.Key{Kind: planner.ActionScale, Subject: string(svc.ID)}], held: held[svc.ID],
 			resized: done[planner.Key{Kind: planner.ActionResize, Subject: string(svc.ID)}], unresized: unresized[svc.ID]}
-		if errors.Is(r.HistoryErr, loop.ErrNotRead) && o.API.Status.ObservedGeneration == o.API.Generation && v.scaled.Outcome != loop.Done {
+		if errors.Is(r.HistoryErr, loop.ErrNotRead) && o.API.Status.ObservedGeneration == o.API.Generation &&
+			v.scaled.Outcome != loop.Done {
 			continue // a process that just started knows less than what stands there
 		}
 		next := *o.API
@@ -104,7 +106,10 @@ func (w *statusWriter) services(r *loop.Report) {
 			continue
 		}
 		if w.due(statusKey(object.GVRServices, &next), was, is, &o.API.Status, &next.Status) {
-			w.put(object.GVRServices, &next, func(version string) object.Sight { return w.c.Services.Sees(n.Namespace, n.Name, o.UID, version) })
+			w.put(object.GVRServices, &next, func(version string) object.Sight {
+				return w.c.Services.Sees(n.Namespace,
+					n.Name, o.UID, version)
+			})
 		}
 	}
 }
@@ -222,7 +227,8 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 func (v *serviceView) tideStatus(t *forecast.Tide) *v1alpha1.TideStatus {
 	s := &v1alpha1.TideStatus{Model: t.Model}
 	for _, d := range t.Days[:min(len(t.Days), v1alpha1.MaxLiftedDays)] {
-		s.Days = append(s.Days, v1alpha1.LiftedDay{Name: v1alpha1.Clip(d.Name, v1alpha1.MaxDayName), From: *convert.Stamp(d.From),
+		s.Days = append(s.Days, v1alpha1.LiftedDay{Name: v1alpha1.Clip(d.Name, v1alpha1.MaxDayName),
+			From:    *convert.Stamp(d.From),
 			Percent: int32(math.Round(100 * min(d.Factor, math.MaxInt32/100))), Kin: d.Kin})
 	}
 	if v.target == nil || !(v.target.CapacityPerReplica > 0) || t.Step <= 0 {

@@ -173,14 +173,10 @@ func (w *statusWriter) judgeUnmanaged(ctx context.Context) error {
 
 // waiting lists the machines that never had an agent and of which a parcel waits to be clean, by name, with the facts that they are judged by.
 func (c *Reporter) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
-	var moving []*watch.OwnShare
-	for _, o := range c.Shares.All() {
-		if o.Unreadable == nil && o.Facts.Agent != o.Facts.Node && slices.ContainsFunc(o.Facts.Share.Parcels, func(p fleet.ShareParcel) bool {
-			return p.Next != "" && !p.IsClean(p.Epoch)
-		}) {
-			moving = append(moving, o)
-		}
-	}
+	moving := slices.DeleteFunc(c.Shares.All(), func(o *watch.OwnShare) bool {
+		return o.Unreadable != nil || o.Facts.Agent == o.Facts.Node ||
+			!slices.ContainsFunc(o.Facts.Share.Parcels, waitsToBeClean)
+	})
 	if len(moving) == 0 {
 		return nil, nil, nil
 	}
@@ -203,7 +199,8 @@ func (c *Reporter) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 			continue // another cycle sees them agree
 		}
 		node := *n
-		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.Leases.All(), schedulers, time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.Kubelet}}
+		u := &unmanaged{share: o, m: agent.Machine{Node: &node, Acks: acknowledged(o, c.Leases.All(), schedulers,
+			time.Now()), ClassOf: func(id fleet.PoolID) fleet.Class { return classes[id] }, Ready: f.Kubelet}}
 		for _, p := range pods[n.ID] {
 			u.m.Occupants = append(u.m.Occupants, agent.Occupant{Name: p.Name.String(), Class: p.Class, Ask: p.Requests})
 		}
@@ -213,6 +210,9 @@ func (c *Reporter) waiting() ([]*unmanaged, *fleet.Snapshot, error) {
 	return out, fresh, nil
 }
 
+// waitsToBeClean reports whether a parcel has a next holder and something of the last one may still be on it.
+func waitsToBeClean(p fleet.ShareParcel) bool { return p.Next != "" && !p.IsClean(p.Epoch) }
+
 // schedulerRequest is how long after the end of its Lease a scheduler that is dead may still have a binding carried out: the timeout of a binding, at
 // its largest, and what clocks run apart.
 const schedulerRequest = time.Minute + 5*time.Second
@@ -220,7 +220,8 @@ const schedulerRequest = time.Minute + 5*time.Second
 // acknowledged is what the bundled scheduler said to a share. Where it serves a pool of a parcel that moves, each of its partitions must have acknowledged
 // this generation, or be dead for as long as its last requests can live. A partition whose Lease has no holder sends nothing, and its next owner begins
 // with this share. The margin falls where it serves both pools of each such parcel.
-func acknowledged(o *watch.OwnShare, leases []*watch.LeaseFacts, schedulers map[fleet.PoolID]string, wall time.Time) agent.Acks {
+func acknowledged(o *watch.OwnShare, leases []*watch.LeaseFacts, schedulers map[fleet.PoolID]string,
+	wall time.Time) agent.Acks {
 	some, all := false, true
 	for i := range o.Facts.Share.Parcels {
 		if p := &o.Facts.Share.Parcels[i]; p.Next != "" {
@@ -358,7 +359,8 @@ func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verd
 	for i := range next.Spec.Parcels {
 		p := &next.Spec.Parcels[i]
 		k := slices.IndexFunc(u.m.Node.Share.Parcels, func(e fleet.ShareParcel) bool { return string(e.Loan) == p.LoanName })
-		was := slices.IndexFunc(u.share.API.Status.Parcels, func(r v1alpha1.ParcelReport) bool { return r.LoanUID == p.LoanUID && r.Epoch == p.Epoch })
+		was := slices.IndexFunc(u.share.API.Status.Parcels,
+			func(r v1alpha1.ParcelReport) bool { return r.LoanUID == p.LoanUID && r.Epoch == p.Epoch })
 		if was >= 0 && u.share.API.Status.Parcels[was].Clean {
 			next.Status.Parcels = append(next.Status.Parcels, u.share.API.Status.Parcels[was])
 			continue
@@ -376,7 +378,8 @@ func (w *statusWriter) reportUnmanaged(u *unmanaged, verdicts map[int]agent.Verd
 		}
 		next.Status.Parcels = append(next.Status.Parcels, report)
 	}
-	if !slices.EqualFunc(next.Status.Parcels, u.share.API.Status.Parcels, sameReport) || next.Status.Reporter != u.share.API.Status.Reporter {
+	if !slices.EqualFunc(next.Status.Parcels, u.share.API.Status.Parcels,
+		sameReport) || next.Status.Reporter != u.share.API.Status.Reporter {
 		w.putShareStatus(u.share, &next)
 	}
 }

@@ -26,7 +26,8 @@ type tenantGist struct {
 }
 
 func gistOfTenant(s *v1alpha1.CapacityQuotaStatus) tenantGist {
-	return tenantGist{s.ObservedGeneration, s.Namespaces, convert.TimeOf(s.OverSince), convert.TimeOf(s.DrainDeadline), convert.TimeOf(s.BurstSince),
+	return tenantGist{s.ObservedGeneration, s.Namespaces, convert.TimeOf(s.OverSince), convert.TimeOf(s.DrainDeadline),
+		convert.TimeOf(s.BurstSince),
 		fmt.Sprint(convert.NoticesOf(s.Notices)), verdicts(s.Conditions)}
 }
 
@@ -58,7 +59,10 @@ func (w *statusWriter) tenantStatus(r *loop.Report) {
 		c.tenant(&r.Plan.Division, t, share)
 		s.Conditions = c.list
 		if w.due(statusKey(object.GVRQuotas, &next), gistOfTenant(&o.API.Status), gistOfTenant(s), &o.API.Status, s) {
-			w.put(object.GVRQuotas, &next, func(version string) object.Sight { return w.c.Tenants.Sees("", o.Name, o.UID, version) })
+			w.put(object.GVRQuotas, &next, func(version string) object.Sight {
+				return w.c.Tenants.Sees("", o.Name, o.UID,
+					version)
+			})
 		}
 	}
 }
@@ -68,14 +72,18 @@ func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	if x == nil {
 		x = &quota.Share{BurstSince: convert.TimeOf(s.BurstSince)}
 	}
-	s.Entitled, s.Borrowed, s.Lent = convert.APIAmounts(x.Entitled), convert.APIAmounts(x.Borrowed.Add(x.BorrowedOffline)), convert.APIAmounts(x.Lent)
+	s.Entitled, s.Borrowed, s.Lent = convert.APIAmounts(x.Entitled),
+		convert.APIAmounts(x.Borrowed.Add(x.BorrowedOffline)), convert.APIAmounts(x.Lent)
 	s.Limit, s.Reason = convert.APIAmounts(x.Limit), v1alpha1.Clip(x.Why, v1alpha1.MaxReasonLength)
 	// Rounded up: what was announced is never taken back by a second.
-	s.OverSince, s.DrainDeadline, s.BurstSince = convert.StampUp(x.OverSince), convert.StampUp(x.Deadline), convert.StampUp(x.BurstSince)
+	s.OverSince, s.DrainDeadline, s.BurstSince = convert.StampUp(x.OverSince), convert.StampUp(x.Deadline),
+		convert.StampUp(x.BurstSince)
 	s.Notices = nil
 	for _, n := range x.Notices[:min(len(x.Notices), quota.MostNotices)] {
-		s.Notices = append(s.Notices, v1alpha1.QuotaNotice{Since: *convert.StampUp(n.Since), Online: convert.APIAmounts(n.Online), Offline: convert.APIAmounts(n.Offline),
-			OnlineUsed: convert.APIAmounts(n.OnlineUsed), OfflineUsed: convert.APIAmounts(n.OfflineUsed), Parcels: apiDebts(n.Parcels)})
+		s.Notices = append(s.Notices, v1alpha1.QuotaNotice{Since: *convert.StampUp(n.Since),
+			Online: convert.APIAmounts(n.Online), Offline: convert.APIAmounts(n.Offline),
+			OnlineUsed: convert.APIAmounts(n.OnlineUsed), OfflineUsed: convert.APIAmounts(n.OfflineUsed),
+			Parcels: apiDebts(n.Parcels)})
 	}
 	s.Over = v1alpha1.ResourceAmounts{}
 	if over := x.Over(); !over.IsZero() {

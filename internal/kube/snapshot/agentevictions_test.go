@@ -14,7 +14,9 @@ import (
 // The agent's entry on its node's share counts in the pool that the node is at home in, and in no other.
 func TestAgentEvictionsCountInTheirPool(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
-	share := convert.NewShareFacts(&v1alpha1.NodeShare{Status: v1alpha1.NodeShareStatus{Evictions: []v1alpha1.AgentEviction{{Owner: "shop/Job/x", Rule: "MemoryLow", Time: at}}}}).Share
+	share := convert.NewShareFacts(
+		&v1alpha1.NodeShare{Status: v1alpha1.NodeShareStatus{Evictions: []v1alpha1.AgentEviction{{Owner: "shop/Job/x",
+			Rule: "MemoryLow", Time: at}}}}).Share
 	a := &assembly{s: &fleet.Snapshot{Pools: []fleet.Pool{{ID: "batch"}, {ID: "web"}}}}
 	a.charge(&fleet.Node{Pool: "web", Share: share})
 	a.charge(&fleet.Node{Share: share}) // of no pool

@@ -41,7 +41,8 @@ func (a *assembly) addJobs() {
 		j.Gang.Since = a.past("ElasticJob", &f.Header, "status.gang.since", j.Gang.Since)
 		j.Gang.RetryAt = a.until("ElasticJob", &f.Header, "status.gang.retryTime", j.Gang.RetryAt, retrySpan)
 		if j.LastCheckpoint.OK {
-			j.LastCheckpoint.OK = !a.past("ElasticJob", &f.Header, v1alpha1.AnnotationCheckpoint, j.LastCheckpoint.Value).IsZero()
+			j.LastCheckpoint.OK = !a.past("ElasticJob", &f.Header, v1alpha1.AnnotationCheckpoint,
+				j.LastCheckpoint.Value).IsZero()
 		}
 		if j.LastRecalled.OK {
 			j.LastRecalled.OK = !a.past("ElasticJob", &f.Header, "status.lastRecallTime", j.LastRecalled.Value).IsZero()
@@ -50,7 +51,8 @@ func (a *assembly) addJobs() {
 		for i := range j.Members {
 			j.Members[i].Listed = watch.Listed(f, j.Members[i].Role)
 			last := f.Facts.Last[i]
-			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.Header, "status.members.takeovers.lastTime", j.Members[i].Takeovers.Last)
+			j.Members[i].Takeovers.Last = a.past("ElasticJob", &f.Header, "status.members.takeovers.lastTime",
+				j.Members[i].Takeovers.Last)
 			last.At = a.past("ElasticJob", &f.Header, "status.members.lastScaleTime", last.At)
 			problem := a.observeMember(&j, &j.Members[i], &f.Facts.Members[i], last, first)
 			if !j.Blocked.Any() {
@@ -62,7 +64,8 @@ func (a *assembly) addJobs() {
 }
 
 // observeMember reads what one member's workload says, and returns why it cannot be resized; none when it can.
-func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember, last convert.LastSize, first map[types.UID]fleet.JobID) fleet.Problem {
+func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.JobMember,
+	last convert.LastSize, first map[types.UID]fleet.JobID) fleet.Problem {
 	ad, ok := adapter.For(spec.WorkloadRef.APIVersion, spec.WorkloadRef.Kind)
 	if !ok {
 		return catalog.UnsupportedWorkload.Of(m.Role, spec.WorkloadRef.Kind, spec.WorkloadRef.APIVersion)
@@ -94,16 +97,12 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	a.rolesOf(watch.Owned{Namespace: carrier.Namespace, UID: carrier.UID}, j.ID, ad).roles[p.Name] = m.Role
 	m.UID, m.Version = fleet.UID(carrier.UID), carrier.ResourceVersion
 	m.Desired, m.Active, m.Ending, m.Remaining = p.Size, p.Active, p.Ending, p.Remaining
-	if f := cmp.Or(a.refused(watch.Owned{Namespace: carrier.Namespace, UID: carrier.UID}, jobRefusedFor), a.refused(watch.Owned{Namespace: w.Namespace, UID: w.UID}, jobRefusedFor)); f != nil && !w.Finished {
+	if f := cmp.Or(a.refused(watch.Owned{Namespace: carrier.Namespace, UID: carrier.UID}, jobRefusedFor),
+		a.refused(watch.Owned{Namespace: w.Namespace, UID: w.UID}, jobRefusedFor)); f != nil && !w.Finished {
 		a.refusedRoles[memberRef{j.ID, m.Role}] = f
 	}
-	if !w.Finished && m.Sized() && !last.At.IsZero() {
-		if by, at := takenBack(last, w, carrier, p); by != "" {
-			m.Takeovers = m.Takeovers.Taken(by, at, last.At)
-		}
-		if t := m.Takeovers; t.Fight(a.s.At) {
-			return catalog.MemberContested.Of(m.Role, w.What, t.Count, t.By)
-		}
+	if f := a.contested(m, last, w, carrier, p); f.Any() {
+		return f
 	}
 	if len(refusals) > 0 {
 		return refusals[0]
@@ -111,7 +110,23 @@ func (a *assembly) observeMember(j *fleet.Job, m *fleet.Member, spec *v1alpha1.J
 	return fleet.Problem{}
 }
 
-// takenBack names who undid a size that was written: a manager that owns the size now, which is another one, or that stopped the workload since.
+// contested counts who takes a size back that was written, and says when this has become a fight.
+func (a *assembly) contested(m *fleet.Member, last convert.LastSize, w, carrier *watch.OfflineFacts,
+	p *adapter.Part) fleet.Problem {
+	if w.Finished || !m.Sized() || last.At.IsZero() {
+		return fleet.Problem{}
+	}
+	if by, at := takenBack(last, w, carrier, p); by != "" {
+		m.Takeovers = m.Takeovers.Taken(by, at, last.At)
+	}
+	if t := m.Takeovers; t.Fight(a.s.At) {
+		return catalog.MemberContested.Of(m.Role, w.What, t.Count, t.By)
+	}
+	return fleet.Problem{}
+}
+
+// takenBack names who undid a size that was written: a manager that owns the size now, which is another one, or that
+// stopped the workload since.
 func takenBack(last convert.LastSize, w, carrier *watch.OfflineFacts, p *adapter.Part) (by string, at time.Time) {
 	if x := watch.ForeignWriter(carrier.WritersOf(p)); p.Size != last.Size && x.Manager != "" {
 		return x.Manager, x.At

@@ -54,7 +54,8 @@ func (a *assembly) addPods() {
 // A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
 func (a *assembly) claim(p *fleet.Pod, f *watch.PodFacts) int {
 	owner, current := f.Claim.Owner.UID, true
-	if rs, ok := a.revisions[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok && f.Claim.Owner.Kind.Kind == "ReplicaSet" && rs.Deployment != "" {
+	if rs, ok := a.revisions[watch.Owned{Namespace: f.Namespace,
+		UID: owner}]; ok && f.Claim.Owner.Kind.Kind == "ReplicaSet" && rs.Deployment != "" {
 		current = a.newest[watch.Owned{Namespace: f.Namespace, UID: rs.Deployment}] == rs.UID
 		owner = rs.Deployment
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
-// How long after its newest event a controller is taken to fail still. The Job controller tries again within a minute, that of StatefulSets within 17. But controllers
-// report no more than 25 events of one object at once, and then one in five minutes.
+// How long after its newest event a controller is taken to fail still. The Job controller tries again within a minute,
+// that of StatefulSets within 17. But controllers report no more than 25 events of one object at once, and then one in
+// five minutes.
 const (
 	jobRefusedFor         = 7 * time.Minute
 	statefulSetRefusedFor = 20 * time.Minute
@@ -36,7 +37,8 @@ func (a *assembly) refused(owner watch.Owned, span time.Duration) *watch.Refusal
 	return nil
 }
 
-// refuseMembers says of members why their pods cannot be made. A pod that was made after the event is the end of it, whatever else of the member is missing.
+// refuseMembers says of members why their pods cannot be made. A pod that was made after the event is the end of it,
+// whatever else of the member is missing.
 func (a *assembly) refuseMembers() {
 	made := make(map[memberRef]time.Time, len(a.refusedRoles))
 	for i := range a.s.Pods {

@@ -13,8 +13,8 @@ import (
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
-// addServices joins each ElasticService with its target and finds who else scales it. The oldest service of a target acts, whatever
-// else is wrong with it: two that take turns would be worse than one that is blocked.
+// addServices joins each ElasticService with its target and finds who else scales it. The oldest service of a target
+// acts, whatever else is wrong with it: two that take turns would be worse than one that is blocked.
 func (a *assembly) addServices() {
 	all := a.c.Services.All()
 	slices.SortFunc(all, func(x, y *watch.OwnService) int {
@@ -41,11 +41,10 @@ func (a *assembly) addServices() {
 			a.observeTarget(&s, f, w)
 		}
 		s.Blocked = blockedBy(&s, &f.Facts, first[f.Facts.Key], hpas[f.Facts.Key], scaled[f.Facts.Key])
-		if !s.Blocked.Any() && s.Mode.Acts() {
-			s.Blocked = blockedByCron(&f.Facts, hpas[f.Facts.Key], crons)
-		}
-		if !s.Blocked.Any() && s.Mode.Acts() {
-			s.Blocked = a.blockedByLeader(&s, w, hpas[f.Facts.Key])
+		if s.Mode.Acts() {
+			s.Blocked = firstProblem(s.Blocked,
+				func() fleet.Problem { return blockedByCron(&f.Facts, hpas[f.Facts.Key], crons) },
+				func() fleet.Problem { return a.blockedByLeader(&s, w, hpas[f.Facts.Key]) })
 		}
 		if _, taken := first[f.Facts.Key]; !taken {
 			first[f.Facts.Key] = s.ID
@@ -63,18 +62,32 @@ func (a *assembly) addServices() {
 		if v := vpas[f.Facts.Key]; len(v) > 0 {
 			s.VPA = v[0].Name
 		}
-		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing is undone for it.
+		// One that acts by Scale has no use for a floor; any other may be about to, or only looks on, and then nothing
+		// is undone for it.
 		keeps[f.Facts.Key] = keeps[f.Facts.Key] || s.Actuation == fleet.ByHPAFloor || !s.Mode.Acts() || f.Facts.Problem.Any()
 		a.s.Services = append(a.s.Services, s)
 	}
 	a.addOrphans(keeps)
 }
 
-// addOrphans lists the HPAs that were adopted for a service that is gone, names another target now, or scales it itself.
+// firstProblem is the problem that is known already, else the first that a check finds.
+func firstProblem(known fleet.Problem, checks ...func() fleet.Problem) fleet.Problem {
+	for _, check := range checks {
+		if known.Any() {
+			break
+		}
+		known = check()
+	}
+	return known
+}
+
+// addOrphans lists the HPAs that were adopted for a service that is gone, names another target now, or scales it
+// itself.
 func (a *assembly) addOrphans(keeps map[convert.TargetKey]bool) {
 	for _, h := range a.c.HPAs.All() {
 		if h.Adopted.OK && !keeps[h.Target] && h.DeletionTimestamp == nil {
-			a.s.Orphans = append(a.s.Orphans, fleet.AdoptedHPA{Name: fleet.Name{Namespace: h.Namespace, Name: h.Name}, ID: fleet.UID(h.UID),
+			a.s.Orphans = append(a.s.Orphans, fleet.AdoptedHPA{Name: fleet.Name{Namespace: h.Namespace, Name: h.Name},
+				ID:  fleet.UID(h.UID),
 				Min: h.Min, Own: h.Adopted.Value, Version: h.ResourceVersion})
 		}
 	}
@@ -105,7 +118,8 @@ func (a *assembly) observeTarget(s *fleet.Service, f *watch.OwnService, w *watch
 		}
 	}
 	s.Desired = fleet.KnownAt(w.Replicas, a.s.At)
-	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale can be steered.
+	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale
+	// can be steered.
 	s.Steerable = f.Facts.Key.Kind == watch.KindDeployment && s.Actuation == fleet.ByScale
 	if w.Replicas == 0 {
 		s.SetToZero = ZeroBy(w.Writers, s.Min > 0 || !f.Facts.Scaled.IsZero())
@@ -130,13 +144,14 @@ func (a *assembly) takenBack(s *fleet.Service, f *watch.OwnService, writers []wa
 	by := watch.ForeignWriter(writers)
 	s.ForeignWriter = by.Manager
 	if by.Manager != "" {
-		s.Takeovers = s.Takeovers.Taken(by.Manager, by.At, a.past("ElasticService", &f.Header, "status.lastScaleTime", f.Facts.Scaled))
+		s.Takeovers = s.Takeovers.Taken(by.Manager, by.At, a.past("ElasticService", &f.Header, "status.lastScaleTime",
+			f.Facts.Scaled))
 	}
 }
 
-// ZeroBy names who set a target to 0, where that was not Springtide. The managed fields may name no owner: a patch of the scale subresource, as kubectl scale
-// sends it, records none and takes ours. Then it was another one where Springtide would own its 0, since it has scaled the target, or sets none, since its
-// minimum is above 0.
+// ZeroBy names who set a target to 0, where that was not Springtide. The managed fields may name no owner: a patch of
+// the scale subresource, as kubectl scale sends it, records none and takes ours. Then it was another one where
+// Springtide would own its 0, since it has scaled the target, or sets none, since its minimum is above 0.
 func ZeroBy(writers []watch.ReplicaWriter, notOurs bool) string {
 	by := watch.ForeignWriter(writers).Manager
 	if by == "" && len(writers) == 0 && notOurs {
@@ -157,10 +172,11 @@ func byTarget(list []*watch.ScalerFacts) map[convert.TargetKey][]*watch.ScalerFa
 	return out
 }
 
-// blockedBy says why nothing may be done for a service, none when all is well. The first
-// obstacle that an operator must clear comes first. In a mode that only looks on, scalers of other operators are no obstacle: the service is
-// sized next to them, so that an operator sees what would be before taking over.
-func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID, hpas, scaledObjects []*watch.ScalerFacts) fleet.Problem {
+// blockedBy says why nothing may be done for a service, none when all is well. The first obstacle that an operator must
+// clear comes first. In a mode that only looks on, scalers of other operators are no obstacle: the service is sized
+// next to them, so that an operator sees what would be before taking over.
+func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID, hpas,
+	scaledObjects []*watch.ScalerFacts) fleet.Problem {
 	if !s.Mode.Acts() {
 		scaledObjects = nil
 		hpas = slices.DeleteFunc(slices.Clone(hpas), func(h *watch.ScalerFacts) bool { return h.Parent != "" })
@@ -187,8 +203,8 @@ func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID,
 	return fleet.Problem{}
 }
 
-// blockedByLeader finds the stamp of a newer leader on what the service scales. A former leader is fenced and writes nothing anyway. A leader that
-// holds its Lease would find each of its writes stale, for ever and in silence.
+// blockedByLeader finds the stamp of a newer leader on what the service scales. A former leader is fenced and writes
+// nothing anyway. A leader that holds its Lease would find each of its writes stale, for ever and in silence.
 func (a *assembly) blockedByLeader(s *fleet.Service, w *watch.WorkloadFacts, hpas []*watch.ScalerFacts) fleet.Problem {
 	kind, h, leader := s.TargetKind, &w.Header, w.Leader
 	if s.Actuation == fleet.ByHPAFloor {
@@ -210,7 +226,8 @@ func (a *assembly) blockedByLeader(s *fleet.Service, w *watch.WorkloadFacts, hpa
 }
 
 // blockedByCron finds a CronHPA that sets the replicas of the target, or moves the bounds of its HPA.
-func blockedByCron(f *convert.ServiceFacts, hpas []*watch.ScalerFacts, crons map[convert.TargetKey][]*watch.ScalerFacts) fleet.Problem {
+func blockedByCron(f *convert.ServiceFacts, hpas []*watch.ScalerFacts,
+	crons map[convert.TargetKey][]*watch.ScalerFacts) fleet.Problem {
 	found := slices.Clone(crons[f.Key])
 	for _, h := range hpas {
 		found = append(found, crons[convert.TargetKey{Namespace: h.Namespace, Kind: watch.KindHPA, Name: h.Name}]...)

@@ -71,7 +71,8 @@ func (c *Observer) NotBelievedTimes() []dated {
 	return c.dated
 }
 
-// Fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans are made within milliseconds.
+// Fresh is what observe returns, or the facts of the last snapshot where no watch brought anything since. Most plans
+// are made within milliseconds.
 func (c *Observer) Fresh() (*fleet.Snapshot, error) {
 	leads, since, _ := c.Term.Present()
 	c.mu.Lock()
@@ -206,7 +207,8 @@ func newAssembly(c *Observer) *assembly {
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
 		nodeIDs:  map[string]fleet.NodeID{},
 		devices:  c.ReadDevices(),
-		services: map[watch.Owned]int{}, jobs: map[watch.Owned]*roleRef{}, parents: map[watch.Owned]types.UID{}, updates: map[watch.Owned]string{},
+		services: map[watch.Owned]int{}, jobs: map[watch.Owned]*roleRef{}, parents: map[watch.Owned]types.UID{},
+		updates:     map[watch.Owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}
 	a.leads, a.s.WatchedSince, a.stamped = c.Term.Present()
@@ -222,8 +224,10 @@ func newAssembly(c *Observer) *assembly {
 
 func (a *assembly) readable() error {
 	for _, err := range []error{
-		object.FirstUnreadable(a.c.Services.All()), object.FirstUnreadable(a.c.Pools.All()), object.FirstUnreadable(a.c.Tenants.All()),
-		object.FirstUnreadable(a.c.Loans.All()), object.FirstUnreadable(a.c.Shares.All()), object.FirstUnreadable(a.c.Jobs.All()),
+		object.FirstUnreadable(a.c.Services.All()), object.FirstUnreadable(a.c.Pools.All()),
+		object.FirstUnreadable(a.c.Tenants.All()),
+		object.FirstUnreadable(a.c.Loans.All()), object.FirstUnreadable(a.c.Shares.All()),
+		object.FirstUnreadable(a.c.Jobs.All()),
 		object.FirstUnreadable(a.c.Festivals.All()),
 	} {
 		if err != nil {

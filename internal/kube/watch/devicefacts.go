@@ -28,10 +28,12 @@ type deviceFacts[T any] struct {
 	Of *T
 }
 
-func newDeviceMirror[T any](c *Watcher, gvr schema.GroupVersionResource, read func(*unstructured.Unstructured) *T) *object.Mirror[*deviceFacts[T]] {
-	return object.NewMirror(gvr.Resource, newDynamicInformer(c.Dyn, gvr), func(u *unstructured.Unstructured) *deviceFacts[T] {
-		return &deviceFacts[T]{object.HeaderOf(u), read(u)}
-	})
+func newDeviceMirror[T any](c *Watcher, gvr schema.GroupVersionResource,
+	read func(*unstructured.Unstructured) *T) *object.Mirror[*deviceFacts[T]] {
+	return object.NewMirror(gvr.Resource, newDynamicInformer(c.Dyn, gvr),
+		func(u *unstructured.Unstructured) *deviceFacts[T] {
+			return &deviceFacts[T]{object.HeaderOf(u), read(u)}
+		})
 }
 
 func (d *devices) all() []object.Watched {
@@ -42,15 +44,17 @@ func (d *devices) synced() bool {
 	return d != nil && !slices.ContainsFunc(d.all(), func(m object.Watched) bool { return !m.Synced() })
 }
 
-// watchDevices watches what DRA gives out, where the cluster serves it. Until it is read no machine has GPUs of DRA: a right that is missing must not keep
-// everything else down.
+// watchDevices watches what DRA gives out, where the cluster serves it. Until it is read no machine has GPUs of DRA: a
+// right that is missing must not keep everything else down.
 func (c *Watcher) watchDevices(ctx context.Context) {
 	have, err := c.Serves(facts.ResourceSlices.GroupVersion().String())
 	if err != nil || !slices.Contains(have, facts.ResourceSlices.Resource) {
 		return
 	}
-	d := &devices{newDeviceMirror(c, facts.DeviceClasses, facts.DeviceClassOf), newDeviceMirror(c, facts.ResourceSlices, facts.DeviceSliceOf),
-		newDeviceMirror(c, facts.ResourceClaims, facts.DeviceClaimOf), newDeviceMirror(c, facts.ClaimTemplates, facts.ClaimTemplateOf)}
+	d := &devices{newDeviceMirror(c, facts.DeviceClasses, facts.DeviceClassOf),
+		newDeviceMirror(c, facts.ResourceSlices, facts.DeviceSliceOf),
+		newDeviceMirror(c, facts.ResourceClaims, facts.DeviceClaimOf), newDeviceMirror(c, facts.ClaimTemplates,
+			facts.ClaimTemplateOf)}
 	c.Devices = d
 	for _, m := range d.all() {
 		m.Count(&c.Changes)
@@ -58,7 +62,8 @@ func (c *Watcher) watchDevices(ctx context.Context) {
 	}
 	for limit := time.Now().Add(firstRead); !d.synced() && ctx.Err() == nil; time.Sleep(object.SightPoll) {
 		if time.Now().After(limit) {
-			c.Options.Log.Warn("resource.k8s.io could not be read: GPUs that a DRA driver gives out do not count until it is; to fix: apply deploy/base/rbac.yaml")
+			c.Options.Log.Warn("resource.k8s.io could not be read: GPUs that a DRA driver gives out do not count until it is; " +
+				"to fix: apply deploy/base/rbac.yaml")
 			return
 		}
 	}

@@ -27,7 +27,8 @@ func newBudgetFacts(b *policyv1.PodDisruptionBudget) *budgetFacts {
 	return &budgetFacts{Header: object.HeaderOf(b), selector: s, text: s.String(), allowed: b.Status.DisruptionsAllowed}
 }
 
-// budgetChanged makes another try due for pods that a budget refused, as soon as it may let one go, or may select others.
+// budgetChanged makes another try due for pods that a budget refused, as soon as it may let one go, or may select
+// others.
 func (c *Watcher) budgetChanged(before, after *budgetFacts) {
 	changed := after
 	if after == nil {

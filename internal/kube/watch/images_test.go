@@ -8,10 +8,12 @@ import (
 )
 
 func TestImageSet(t *testing.T) {
-	list := []corev1.ContainerImage{{Names: []string{"docker.io/library/nginx:latest", "docker.io/library/nginx@sha256:ab"}},
+	list := []corev1.ContainerImage{{Names: []string{"docker.io/library/nginx:latest",
+		"docker.io/library/nginx@sha256:ab"}},
 		{Names: []string{"docker.io/team/app:1"}}, {Names: []string{"reg.example:5000/cart:2"}}}
 	few := newImageSet(list)
-	for image, want := range map[string]bool{"nginx": true, "nginx:latest": true, "nginx:1.27": false, "docker.io/library/nginx@sha256:ab": true, "team/app:1": true, "team/app": false,
+	for image, want := range map[string]bool{"nginx": true, "nginx:latest": true, "nginx:1.27": false,
+		"docker.io/library/nginx@sha256:ab": true, "team/app:1": true, "team/app": false,
 		"reg.example:5000/cart:2": true, "reg.example:5000/cart": false, "localhost/cart:2": false, "cart:2": false} {
 		if present, known := few.has(image); present != want || !known {
 			t.Errorf("%s: present %v, known %v; want %v", image, present, known, want)

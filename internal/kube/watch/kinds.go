@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// kindsEvery is how often the cluster is asked whether a kind that a job names has been installed, or removed. Operators are
-	// installed by hand; within a minute is soon enough, and it costs one small call for each kind that is in use.
+	// kindsEvery is how often the cluster is asked whether a kind that a job names has been installed, or removed.
+	// Operators are installed by hand; within a minute is soon enough, and it costs one small call for each kind that
+	// is in use.
 	kindsEvery = 30 * time.Second
 	// firstRead bounds the wait for the first read of optional kinds at the start: a right that is missing on one of
 	// them must not keep everything else down. A kind that was not read in time is refused as unread, never taken for
@@ -142,7 +143,8 @@ func (c *Watcher) watchKind(ctx context.Context, name KindName, ad adapter.Adapt
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	m := object.NewMirror(ad.Resource().GroupResource().String(), newDynamicInformer(c.Dyn, ad.Resource()), newForeignFacts(ad))
+	m := object.NewMirror(ad.Resource().GroupResource().String(), newDynamicInformer(c.Dyn, ad.Resource()),
+		newForeignFacts(ad))
 	m.Count(&c.Changes)
 	c.Kinds.Watched[name] = &watchedKind{Mirror: m, stop: stop}
 	go m.Run(ctx.Done())

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,33 +72,48 @@ func newMirrors(client kubernetes.Interface, dyn dynamic.Interface, o Options, o
 	services := func(a *v1alpha1.ElasticService) convert.ServiceFacts {
 		return convert.NewServiceFacts(a, o.NamespaceLabel)
 	}
-	dynamicInformer := func(gvr schema.GroupVersionResource) cache.SharedIndexInformer { return newDynamicInformer(dyn, gvr) }
+	dynamicInformer := func(gvr schema.GroupVersionResource) cache.SharedIndexInformer {
+		return newDynamicInformer(dyn,
+			gvr)
+	}
 	agents := newAgents()
 	m := mirrors{
 		Agents: agents,
 		Nodes:  object.NewMirror("nodes", core.NewNodeInformer(client, 0, none), NewNodeFacts),
 		Pods: object.NewMirror("pods",
 			core.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, none, LivePods), NewPodFacts),
-		Deployments:  object.NewMirror("deployments", apps.NewDeploymentInformer(client, metav1.NamespaceAll, 0, none), NewDeploymentFacts),
-		StatefulSets: object.NewMirror("statefulsets", apps.NewStatefulSetInformer(client, metav1.NamespaceAll, 0, none), NewStatefulSetFacts),
-		ReplicaSets:  object.NewMirror("replicasets", apps.NewReplicaSetInformer(client, metav1.NamespaceAll, 0, none), newReplicaSetFacts),
-		daemonSets:   object.NewMirror("daemonsets", apps.NewDaemonSetInformer(client, metav1.NamespaceAll, 0, none), newDaemonSetFacts),
-		BatchJobs:    object.NewMirror("jobs", batch.NewJobInformer(client, metav1.NamespaceAll, 0, none), NewBatchJobFacts),
+		Deployments: object.NewMirror("deployments", apps.NewDeploymentInformer(client, metav1.NamespaceAll, 0, none),
+			NewDeploymentFacts),
+		StatefulSets: object.NewMirror("statefulsets", apps.NewStatefulSetInformer(client, metav1.NamespaceAll, 0, none),
+			NewStatefulSetFacts),
+		ReplicaSets: object.NewMirror("replicasets", apps.NewReplicaSetInformer(client, metav1.NamespaceAll, 0, none),
+			newReplicaSetFacts),
+		daemonSets: object.NewMirror("daemonsets", apps.NewDaemonSetInformer(client, metav1.NamespaceAll, 0, none),
+			newDaemonSetFacts),
+		BatchJobs: object.NewMirror("jobs", batch.NewJobInformer(client, metav1.NamespaceAll, 0, none), NewBatchJobFacts),
 		HPAs: object.NewMirror("horizontalpodautoscalers",
 			autoscaling.NewHorizontalPodAutoscalerInformer(client, metav1.NamespaceAll, 0, none), NewHPAFacts),
-		budgets:    object.NewMirror("poddisruptionbudgets", policy.NewPodDisruptionBudgetInformer(client, metav1.NamespaceAll, 0, none), newBudgetFacts),
+		budgets: object.NewMirror("poddisruptionbudgets", policy.NewPodDisruptionBudgetInformer(client,
+			metav1.NamespaceAll, 0, none), newBudgetFacts),
 		Namespaces: object.NewMirror("namespaces", core.NewNamespaceInformer(client, 0, none), newNamespaceFacts),
 		Refusals: object.NewMirror("events",
 			core.NewFilteredEventInformer(client, metav1.NamespaceAll, 0, none, podRefusals), NewRefusalFacts),
 		Leases: object.NewMirror("leases", coordination.NewLeaseInformer(client, o.Namespace, 0, none), agents.See),
 
-		Services:  object.NewMirror("elasticservices", dynamicInformer(object.GVRServices), object.NewOwn(object.GVRServices, services)),
-		Pools:     object.NewMirror("capacitypools", dynamicInformer(object.GVRPools), object.NewOwn(object.GVRPools, convert.NewPoolFacts)),
-		Tenants:   object.NewMirror("capacityquotas", dynamicInformer(object.GVRQuotas), object.NewOwn(object.GVRQuotas, convert.NewTenantFacts)),
-		Loans:     object.NewMirror("loans", dynamicInformer(object.GVRLoans), object.NewOwn(object.GVRLoans, convert.NewLoanFacts)),
-		Shares:    object.NewMirror("nodeshares", dynamicInformer(object.GVRShares), object.NewOwn(object.GVRShares, convert.NewShareFacts)),
-		Jobs:      object.NewMirror("elasticjobs", dynamicInformer(object.GVRJobs), object.NewOwn(object.GVRJobs, convert.NewJobFacts)),
-		Festivals: object.NewMirror("festivalplans", dynamicInformer(object.GVRFestivals), object.NewOwn(object.GVRFestivals, convert.FestivalOf)),
+		Services: object.NewMirror("elasticservices", dynamicInformer(object.GVRServices),
+			object.NewOwn(object.GVRServices, services)),
+		Pools: object.NewMirror("capacitypools", dynamicInformer(object.GVRPools),
+			object.NewOwn(object.GVRPools, convert.NewPoolFacts)),
+		Tenants: object.NewMirror("capacityquotas", dynamicInformer(object.GVRQuotas),
+			object.NewOwn(object.GVRQuotas, convert.NewTenantFacts)),
+		Loans: object.NewMirror("loans", dynamicInformer(object.GVRLoans),
+			object.NewOwn(object.GVRLoans, convert.NewLoanFacts)),
+		Shares: object.NewMirror("nodeshares", dynamicInformer(object.GVRShares),
+			object.NewOwn(object.GVRShares, convert.NewShareFacts)),
+		Jobs: object.NewMirror("elasticjobs", dynamicInformer(object.GVRJobs),
+			object.NewOwn(object.GVRJobs, convert.NewJobFacts)),
+		Festivals: object.NewMirror("festivalplans", dynamicInformer(object.GVRFestivals),
+			object.NewOwn(object.GVRFestivals, convert.FestivalOf)),
 	}
 	if optional.topologies {
 		m.Topologies = object.NewMirror("noderesourcetopologies", dynamicInformer(object.GVRTopologies), newTopologyFacts)
@@ -119,7 +135,8 @@ func newDynamicInformer(dyn dynamic.Interface, gvr schema.GroupVersionResource) 
 	return dynamicinformer.NewFilteredDynamicInformer(dyn, gvr, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 }
 
-// LivePods leaves finished pods on the server: they hold no room, and a job that ends thousands a day keeps them for long.
+// LivePods leaves finished pods on the server: they hold no room, and a job that ends thousands a day keeps them for
+// long.
 func LivePods(o *metav1.ListOptions) {
 	o.FieldSelector = fields.AndSelectors(
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
@@ -128,7 +145,8 @@ func LivePods(o *metav1.ListOptions) {
 }
 
 func (m *mirrors) all() []object.Watched {
-	out := []object.Watched{m.Nodes, m.Pods, m.Deployments, m.StatefulSets, m.ReplicaSets, m.daemonSets, m.BatchJobs, m.HPAs, m.Namespaces, m.budgets, m.Leases, m.Refusals,
+	out := []object.Watched{m.Nodes, m.Pods, m.Deployments, m.StatefulSets, m.ReplicaSets, m.daemonSets, m.BatchJobs,
+		m.HPAs, m.Namespaces, m.budgets, m.Leases, m.Refusals,
 		m.Services, m.Pools, m.Tenants, m.Loans, m.Shares, m.Jobs, m.Festivals}
 	if m.Topologies != nil {
 		out = append(out, m.Topologies)
@@ -161,13 +179,9 @@ func (c *Watcher) Serves(groupVersion string) ([]string, error) {
 	return out, nil
 }
 
-// listen wakes the loop on what should not wait for the next cycle. Everything else is seen by the next snapshot in any case.
+// listen wakes the loop on what should not wait for the next cycle. Everything else is seen by the next snapshot in any
+// case.
 func (c *Watcher) listen() error {
-	onShare := c.Shares.OnChange(func(before, after *OwnShare) {
-		if before == nil || after == nil || !sameReports(before.API.Status.Parcels, after.API.Status.Parcels) {
-			c.Nudge()
-		}
-	})
 	onPod := c.Pods.OnChange(func(before, after *PodFacts) {
 		c.Images.note(before, after, c.Nodes)
 		if before != nil && after != nil && before.Pod.AckEpoch != after.Pod.AckEpoch {
@@ -183,6 +197,23 @@ func (c *Watcher) listen() error {
 			c.Nudge()
 		}
 	})
+	onLease := c.Leases.OnChange(func(before, after *LeaseFacts) {
+		if after == nil {
+			c.Agents.forget(before)
+		} else if after.Name == fence.LeaseName {
+			c.heard(after.Holder, after.Transitions)
+		}
+	})
+	return errors.Join(onPod, onNamespace, onLease, c.budgets.OnChange(c.budgetChanged), c.listenToOwn())
+}
+
+// listenToOwn wakes the loop on what users change in our own objects, and on what agents report.
+func (c *Watcher) listenToOwn() error {
+	onShare := c.Shares.OnChange(func(before, after *OwnShare) {
+		if before == nil || after == nil || !sameReports(before.API.Status.Parcels, after.API.Status.Parcels) {
+			c.Nudge()
+		}
+	})
 	onService := c.Services.OnChange(func(before, after *OwnService) {
 		if before == nil || after == nil || before.Generation != after.Generation {
 			c.Nudge()
@@ -194,20 +225,7 @@ func (c *Watcher) listen() error {
 			c.Kinds.Ask()
 		}
 	})
-	onLease := c.Leases.OnChange(func(before, after *LeaseFacts) {
-		if after == nil {
-			c.Agents.forget(before)
-		} else if after.Name == fence.LeaseName {
-			c.heard(after.Holder, after.Transitions)
-		}
-	})
-	onBudget := c.budgets.OnChange(c.budgetChanged)
-	for _, err := range []error{onShare, onPod, onNamespace, onService, onJob, onLease, onBudget} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(onShare, onService, onJob)
 }
 
 func sameReports(a, b []v1alpha1.ParcelReport) bool {

@@ -23,7 +23,8 @@ import (
 const (
 	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 	AnnotationDoNotDisrupt      = "karpenter.sh/do-not-disrupt"
-	// AnnotationKept lists which of the two we added. A node that its operator had protected already must stay so when the loan ends.
+	// AnnotationKept lists which of the two we added. A node that its operator had protected already must stay so when
+	// the loan ends.
 	AnnotationKept = v1alpha1.AnnotationKept
 )
 
@@ -41,11 +42,13 @@ type NodeFacts struct {
 	Goes        bool
 	Kept        fleet.Known[string]
 	Protected   map[string]bool
-	// Dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next change of the marks.
+	// Dated are the times that an older version wrote on the node: they stand in the loans alone, and go with the next
+	// change of the marks.
 	Dated []string
 	// Leader is the stamp of the leader that wrote our marks last.
 	Leader leadership.Stamp
-	// Kubelet says that the kubelet reports, whether the node is cordoned or not: then pods that the API server does not have do not run.
+	// Kubelet says that the kubelet reports, whether the node is cordoned or not: then pods that the API server does
+	// not have do not run.
 	Kubelet bool
 	// Offers says that the machine's agent offers what online leaves idle.
 	Offers bool
@@ -133,11 +136,12 @@ func newNamespaceFacts(n *corev1.Namespace) *NamespaceFacts {
 	return &NamespaceFacts{Header: object.HeaderOf(n), Labels: n.Labels, Freeze: n.Annotations[v1alpha1.AnnotationFreeze]}
 }
 
-// defaultAgentLease is how long an agent counts as alive after its last renewal when its Lease does not say. It is the kubelet's own
-// default for node leases: three renewals of ten seconds may be missed, and a fourth.
+// defaultAgentLease is how long an agent counts as alive after its last renewal when its Lease does not say. It is the
+// kubelet's own default for node leases: three renewals of ten seconds may be missed, and a fourth.
 const defaultAgentLease = 40 * time.Second
 
-// mostAgentLease is the longest that a Lease is believed: an agent that is gone would count as alive for as long as its Lease says.
+// mostAgentLease is the longest that a Lease is believed: an agent that is gone would count as alive for as long as its
+// Lease says.
 const mostAgentLease = 5 * time.Minute
 
 // LeaseFacts is the Lease of one node's agent.
@@ -148,9 +152,9 @@ type LeaseFacts struct {
 	// Holder and transitions are read of the leader's own Lease.
 	Holder      string
 	Transitions int
-	// Seen is when this process saw the renewal first, on its own wall clock: life is judged by it, so that a skew between the clocks of two
-	// machines neither kills an agent nor keeps a dead one alive. The first sight of an old Lease counts as life for one duration; a
-	// controller that just started takes nothing away within that time anyway.
+	// Seen is when this process saw the renewal first, on its own wall clock: life is judged by it, so that a skew
+	// between the clocks of two machines neither kills an agent nor keeps a dead one alive. The first sight of an old
+	// Lease counts as life for one duration; a controller that just started takes nothing away within that time anyway.
 	Seen time.Time
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 )
 
-// An agent lives for the duration of its Lease after a renewal was seen, whatever its clock says; without one that was ever renewed there is none.
+// An agent lives for the duration of its Lease after a renewal was seen, whatever its clock says; without one that was
+// ever renewed there is none.
 func TestAnAgentLivesByRenewals(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
@@ -21,16 +22,18 @@ func TestAnAgentLivesByRenewals(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		"just seen":                 {kubetest.AgentOf(now, 10), 9 * time.Second, true},
-		"says 68 years":             {kubetest.AgentOf(now, math.MaxInt32), 4 * time.Minute, true},
-		"said 68 years":             {kubetest.AgentOf(now, math.MaxInt32), 6 * time.Minute, false},
-		"says less than nothing":    {kubetest.AgentOf(now, math.MinInt32), time.Second, false},
-		"not seen for longer":       {kubetest.AgentOf(now, 10), 12 * time.Second, false},
-		"its clock is behind":       {kubetest.AgentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
-		"its clock is ahead":        {kubetest.AgentOf(now.Add(time.Hour), 10), 12 * time.Second, false},
-		"never renewed":             {&coordinationv1.Lease{}, 0, false},
-		"the default, within":       {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NewMicroTime(now))}}, 39 * time.Second, true},
-		"the default, and too late": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(metav1.NewMicroTime(now))}}, 42 * time.Second, false},
+		"just seen":              {kubetest.AgentOf(now, 10), 9 * time.Second, true},
+		"says 68 years":          {kubetest.AgentOf(now, math.MaxInt32), 4 * time.Minute, true},
+		"said 68 years":          {kubetest.AgentOf(now, math.MaxInt32), 6 * time.Minute, false},
+		"says less than nothing": {kubetest.AgentOf(now, math.MinInt32), time.Second, false},
+		"not seen for longer":    {kubetest.AgentOf(now, 10), 12 * time.Second, false},
+		"its clock is behind":    {kubetest.AgentOf(now.Add(-time.Hour), 10), 9 * time.Second, true},
+		"its clock is ahead":     {kubetest.AgentOf(now.Add(time.Hour), 10), 12 * time.Second, false},
+		"never renewed":          {&coordinationv1.Lease{}, 0, false},
+		"the default, within": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(
+			metav1.NewMicroTime(now))}}, 39 * time.Second, true},
+		"the default, and too late": {&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: kubetest.Ptr(
+			metav1.NewMicroTime(now))}}, 42 * time.Second, false},
 	} {
 		if got := newAgents().See(c.lease).Alive(time.Now().Add(c.after)); got != c.want {
 			t.Errorf("%s: alive %v", name, got)
@@ -55,10 +58,12 @@ func TestAListIsNoSignOfLife(t *testing.T) {
 	}
 }
 
-// Of the conditions by which an administrator takes a machine away, what is under way is named before what is planned, and one that is not true is none.
+// Of the conditions by which an administrator takes a machine away, what is under way is named before what is planned,
+// and one that is not true is none.
 func TestLifecycleConditions(t *testing.T) {
 	yes := func(ts ...corev1.NodeConditionType) []corev1.NodeCondition {
-		out := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}, {Type: corev1.NodeDrained, Status: corev1.ConditionFalse},
+		out := []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+			{Type: corev1.NodeDrained, Status: corev1.ConditionFalse},
 			{Type: corev1.NodeDrainInProgress, Status: corev1.ConditionUnknown}}
 		for _, t := range ts {
 			out = append(out, corev1.NodeCondition{Type: t, Status: corev1.ConditionTrue})
@@ -69,7 +74,8 @@ func TestLifecycleConditions(t *testing.T) {
 		"":                                    yes(),
 		"the condition MaintenancePlanned":    yes(corev1.NodeMaintenancePlanned),
 		"the condition MaintenanceInProgress": yes(corev1.NodeMaintenancePlanned, corev1.NodeMaintenanceInProgress),
-		"the condition GracefulNodeShutdownInProgress": yes(corev1.NodeMaintenanceInProgress, corev1.NodeGracefulNodeShutdownInProgress),
+		"the condition GracefulNodeShutdownInProgress": yes(corev1.NodeMaintenanceInProgress,
+			corev1.NodeGracefulNodeShutdownInProgress),
 	} {
 		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: conditions}}
 		if got := NewNodeFacts(n).Node; got.Leaving != want || !got.Ready {

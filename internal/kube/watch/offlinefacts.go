@@ -28,15 +28,19 @@ type OfflineFacts struct {
 }
 
 func newOfflineFacts(o metav1.Object, w adapter.Workload) *OfflineFacts {
-	f := &OfflineFacts{Header: object.HeaderOf(o), Workload: w, Requests: make([]fleet.Resources, len(w.Parts)), Devices: make([]DeviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts)), writers: make([][]ReplicaWriter, len(w.Parts))}
-	f.Stoppers = append(fieldWriters(o.GetManagedFields(), []string{"spec", "suspend"}, ""), fieldWriters(o.GetManagedFields(), []string{"spec", "runPolicy", "suspend"}, "")...)
+	f := &OfflineFacts{Header: object.HeaderOf(o), Workload: w, Requests: make([]fleet.Resources, len(w.Parts)),
+		Devices: make([]DeviceAsks, len(w.Parts)), classes: make([]string, len(w.Parts)), writers: make([][]ReplicaWriter,
+			len(w.Parts))}
+	f.Stoppers = append(fieldWriters(o.GetManagedFields(), []string{"spec", "suspend"}, ""),
+		fieldWriters(o.GetManagedFields(), []string{"spec", "runPolicy", "suspend"}, "")...)
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		f.Owner = owner.UID
 	}
 	for i := range w.Parts {
 		p := &w.Parts[i]
 		if p.Template != nil {
-			f.Requests[i], f.Devices[i], f.classes[i] = convert.PodRequests(p.Template), deviceAsksOf(p.Template), p.Template.PriorityClassName
+			f.Requests[i], f.Devices[i], f.classes[i] = convert.PodRequests(p.Template), deviceAsksOf(p.Template),
+				p.Template.PriorityClassName
 		}
 		if len(p.Path) > 0 {
 			name := ""

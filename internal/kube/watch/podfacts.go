@@ -23,10 +23,12 @@ import (
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
-// PodFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the assembly.
+// PodFacts is one pod: all that the pod alone can say. Whose it is follows from its owner chain and is joined in by the
+// assembly.
 type PodFacts struct {
 	object.Header
-	// Pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or the clock.
+	// Pod is the pod without Node, Class, Service, Job, Role, CurrentRevision and Created, which need other objects or
+	// the clock.
 	Pod fleet.Pod
 	// Claim is what the pod says of whose it is.
 	Claim facts.PodClaim
@@ -37,7 +39,8 @@ type PodFacts struct {
 	Kubelet bool
 	// Roles are the labels by which an operator says which part of its workload the pod is; nil where there are none.
 	Roles map[string]string
-	// Host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its containers.
+	// Host is the address of the pod: by name where it has one that outlives it, else its IP. restarts are those of its
+	// containers.
 	Host     string
 	Restarts int32
 	Devices  DeviceAsks
@@ -72,14 +75,15 @@ func NewPodFacts(p *corev1.Pod) *PodFacts {
 		Host:      hostOf(p),
 		labels:    hashOf(p.Labels),
 		Pod: fleet.Pod{
-			ID:           fleet.UID(p.UID),
-			Name:         fleet.Name{Namespace: p.Namespace, Name: p.Name},
-			NodeName:     p.Spec.NodeName,
-			Requests:     convert.RequestsOf(p),
-			CPULimit:     convert.CPULimit(&p.Spec),
-			Phase:        fleet.PodPhase(p.Status.Phase),
-			Deleting:     p.DeletionTimestamp != nil,
-			Grace:        time.Duration(convert.Or(p.Spec.TerminationGracePeriodSeconds, int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
+			ID:       fleet.UID(p.UID),
+			Name:     fleet.Name{Namespace: p.Namespace, Name: p.Name},
+			NodeName: p.Spec.NodeName,
+			Requests: convert.RequestsOf(p),
+			CPULimit: convert.CPULimit(&p.Spec),
+			Phase:    fleet.PodPhase(p.Status.Phase),
+			Deleting: p.DeletionTimestamp != nil,
+			Grace: time.Duration(convert.Or(p.Spec.TerminationGracePeriodSeconds,
+				int64(corev1.DefaultTerminationGracePeriodSeconds))) * time.Second,
 			Killed:       p.DeletionTimestamp != nil && convert.Or(p.DeletionGracePeriodSeconds, 1) == 0,
 			DeletionCost: deletionCost(p.Annotations),
 			Version:      p.ResourceVersion,
@@ -134,8 +138,10 @@ func (f *PodFacts) readStatus(s *corev1.PodStatus) {
 			// one that never had it.
 			f.Pod.ReadySince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
 		case corev1.PodScheduled:
-			if f.Pod.Unschedulable = c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable; f.Pod.Unschedulable {
-				f.Pod.UnschedulableSince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime), convert.TimeOf(&c.LastTransitionTime))
+			if f.Pod.Unschedulable = c.Status == corev1.ConditionFalse &&
+				c.Reason == corev1.PodReasonUnschedulable; f.Pod.Unschedulable {
+				f.Pod.UnschedulableSince = fleet.KnownAt(convert.TimeOf(&c.LastTransitionTime),
+					convert.TimeOf(&c.LastTransitionTime))
 			}
 		case v1alpha1.PodGangTimedOut:
 			if c.Status == corev1.ConditionTrue {
@@ -215,8 +221,9 @@ func deletionCost(annotations map[string]string) int {
 	return n
 }
 
-// Owned finds an owner of namespaced objects. Owners live in the namespace of what they own; a tenant can write any UID into an object of its own, so
-// a UID alone would let it put pods under another tenant's service or job until the garbage collector comes.
+// Owned finds an owner of namespaced objects. Owners live in the namespace of what they own; a tenant can write any UID
+// into an object of its own, so a UID alone would let it put pods under another tenant's service or job until the
+// garbage collector comes.
 type Owned struct {
 	Namespace string
 	UID       types.UID

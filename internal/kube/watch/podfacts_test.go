@@ -16,14 +16,16 @@ import (
 // BenchmarkPodFacts is the cost of one pod event.
 func BenchmarkPodFacts(b *testing.B) {
 	p := kubetest.Pod("shop", "cart-a", "n1", "ReplicaSet", "cart-1")
-	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Resources: p.Spec.Containers[0].Resources})
+	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side",
+		Resources: p.Spec.Containers[0].Resources})
 	b.ReportAllocs()
 	for b.Loop() {
 		NewPodFacts(p)
 	}
 }
 
-// Which pods run on idle room alone follows the agent's own rule. Which cells a pod names is no fact: its tenant may write the annotation.
+// Which pods run on idle room alone follows the agent's own rule. Which cells a pod names is no fact: its tenant may
+// write the annotation.
 func TestTermsOfPods(t *testing.T) {
 	for _, c := range []struct {
 		name, class string
@@ -78,9 +80,11 @@ func TestReadySince(t *testing.T) {
 		ready      bool
 		since      fleet.Known[time.Time]
 	}{
-		"ready":          {[]corev1.PodCondition{kubetest.Ready(at)}, true, fleet.KnownAt(at.UTC(), at.UTC())},
-		"lost readiness": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at}}, false, fleet.KnownAt(at.UTC(), at.UTC())},
-		"never told":     {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: at}}, false, fleet.Known[time.Time]{}},
+		"ready": {[]corev1.PodCondition{kubetest.Ready(at)}, true, fleet.KnownAt(at.UTC(), at.UTC())},
+		"lost readiness": {[]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse,
+			LastTransitionTime: at}}, false, fleet.KnownAt(at.UTC(), at.UTC())},
+		"never told": {[]corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+			LastTransitionTime: at}}, false, fleet.Known[time.Time]{}},
 	} {
 		p := kubetest.Pod("shop", "cart-a", "n1", "", "")
 		p.Status.Conditions = c.conditions

@@ -25,14 +25,15 @@ func newDaemonFacts(u *unstructured.Unstructured) *daemonFacts {
 	return &daemonFacts{object.HeaderOf(u)}
 }
 
-// watchDaemonKinds watches the kinds of Options.DaemonKinds that the cluster has, until ctx ends. Until a kind is read its pods count as
-// any others do: a right that is missing on it must not keep everything else down.
+// watchDaemonKinds watches the kinds of Options.DaemonKinds that the cluster has, until ctx ends. Until a kind is read
+// its pods count as any others do: a right that is missing on it must not keep everything else down.
 func (c *Watcher) watchDaemonKinds(ctx context.Context) {
 	c.daemonKinds = map[Kind]*object.Mirror[*daemonFacts]{}
 	for _, k := range c.Options.DaemonKinds {
 		gvr, ok := facts.ResourceOf(c.Core.Discovery(), k)
 		if !ok {
-			c.Options.Log.Warn("a kind of daemonKinds is not installed: its pods do not count as the system's until the controller starts again",
+			c.Options.Log.Warn("a kind of daemonKinds is not installed: its pods do not count as the system's until the "+
+				"controller starts again",
 				"apiVersion", k.APIVersion, "kind", k.Kind)
 			continue
 		}
@@ -45,7 +46,8 @@ func (c *Watcher) watchDaemonKinds(ctx context.Context) {
 	for k, m := range c.daemonKinds {
 		for !m.Synced() && ctx.Err() == nil {
 			if time.Now().After(limit) {
-				c.Options.Log.Warn("a kind of daemonKinds could not be read: its pods do not count as the system's until it is; to fix: grant get, list and watch",
+				c.Options.Log.Warn("a kind of daemonKinds could not be read: its pods do not count as the system's until it is; "+
+					"to fix: grant get, list and watch",
 					"apiVersion", k.APIVersion, "kind", k.Kind)
 				break
 			}

@@ -40,8 +40,10 @@ type Watcher struct {
 }
 
 // New makes a watcher that watches nothing yet; heard is called with the holder of the Lease, as the watch brings it.
-func New(core kubernetes.Interface, dyn dynamic.Interface, o Options, heard func(holder string, transitions int)) *Watcher {
-	return &Watcher{Options: o, Core: core, Dyn: dyn, heard: heard, Evictions: eviction.NewMemory(), Kinds: newKinds(), wake: make(chan struct{}, 1)}
+func New(core kubernetes.Interface, dyn dynamic.Interface, o Options,
+	heard func(holder string, transitions int)) *Watcher {
+	return &Watcher{Options: o, Core: core, Dyn: dyn, heard: heard, Evictions: eviction.NewMemory(), Kinds: newKinds(),
+		wake: make(chan struct{}, 1)}
 }
 
 // Run watches until ctx ends, and returns when everything was read once.
@@ -69,21 +71,24 @@ func (c *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitsPause is the least time between two cycles that waiting pods ask for: hundreds of pods may begin to wait one after the other.
+// waitsPause is the least time between two cycles that waiting pods ask for: hundreds of pods may begin to wait one
+// after the other.
 const waitsPause = 5 * time.Second
 
-// waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for the tick.
+// waits wakes the loop when a pod begins to wait for room while a parcel is away, so that a recall does not wait for
+// the tick.
 func (c *Watcher) waits() {
 	now := time.Now()
-	if last := c.Waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.Shares.All(), func(s *OwnShare) bool { return len(s.Facts.Share.Parcels) > 0 }) {
+	if last := c.Waited.Load(); last != nil && now.Sub(*last) < waitsPause || !slices.ContainsFunc(c.Shares.All(),
+		func(s *OwnShare) bool { return len(s.Facts.Share.Parcels) > 0 }) {
 		return
 	}
 	c.Waited.Store(&now)
 	c.Nudge()
 }
 
-// Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice or began to wait for room, an
-// operator changed a spec or the freeze.
+// Wake is signalled when something happened that is worth a cycle: a node side reported, a pod acknowledged a notice or
+// began to wait for room, an operator changed a spec or the freeze.
 func (c *Watcher) Wake() <-chan struct{} { return c.wake }
 
 // Nudge asks for a cycle.
@@ -131,8 +136,8 @@ func (c *Watcher) Discover(ctx context.Context) (optionalKinds, error) {
 	return o, ctx.Err()
 }
 
-// waitSynced waits for the first full read. It says every ten seconds what it still waits for, since a missing right shows as nothing
-// else than a list that never comes.
+// waitSynced waits for the first full read. It says every ten seconds what it still waits for, since a missing right
+// shows as nothing else than a list that never comes.
 func (c *Watcher) waitSynced(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

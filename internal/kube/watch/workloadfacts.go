@@ -35,7 +35,8 @@ const (
 // ForeignWriter names the manager that took spec.replicas from us. Managed fields name the present owners alone, so it
 // is asked only after we have scaled: before that, the target's creator owns its replicas by right.
 func ForeignWriter(writers []ReplicaWriter) ReplicaWriter {
-	if len(writers) == 0 || slices.ContainsFunc(writers, func(w ReplicaWriter) bool { return w.Manager == v1alpha1.FieldManager }) {
+	if len(writers) == 0 || slices.ContainsFunc(writers,
+		func(w ReplicaWriter) bool { return w.Manager == v1alpha1.FieldManager }) {
 		return ReplicaWriter{}
 	}
 	return slices.MinFunc(writers, func(a, b ReplicaWriter) int { return strings.Compare(a.Manager, b.Manager) })
@@ -58,16 +59,20 @@ type WorkloadFacts struct {
 	UpdateRevision string
 	// Leader is the stamp of the leader that wrote the object last.
 	Leader leadership.Stamp
-	// Refused says why pods of a Deployment cannot be made: a ResourceQuota, a LimitRange, a webhook. A StatefulSet's controller says it in events alone.
+	// Refused says why pods of a Deployment cannot be made: a ResourceQuota, a LimitRange, a webhook. A StatefulSet's
+	// controller says it in events alone.
 	Refused string
-	// Lacks says that pods of a StatefulSet are missing and its controller waits for none: it makes them in order, each once the ones before are ready.
+	// Lacks says that pods of a StatefulSet are missing and its controller waits for none: it makes them in order, each
+	// once the ones before are ready.
 	Lacks bool
 }
 
 // NewDeploymentFacts reads a Deployment.
 func NewDeploymentFacts(d *appsv1.Deployment) *WorkloadFacts {
-	f := &WorkloadFacts{Header: object.HeaderOf(d), Replicas: replicasOf(d.Spec.Replicas), Request: convert.PodRequests(&d.Spec.Template.Spec), Devices: deviceAsksOf(&d.Spec.Template.Spec), Tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
-		Writers: replicaWriters(d.ManagedFields), Leader: leadership.StampOn(d)}
+	f := &WorkloadFacts{Header: object.HeaderOf(d), Replicas: replicasOf(d.Spec.Replicas),
+		Request: convert.PodRequests(&d.Spec.Template.Spec), Devices: deviceAsksOf(&d.Spec.Template.Spec),
+		Tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
+		Writers:     replicaWriters(d.ManagedFields), Leader: leadership.StampOn(d)}
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			f.Refused = c.Message
@@ -78,8 +83,10 @@ func NewDeploymentFacts(d *appsv1.Deployment) *WorkloadFacts {
 
 // NewStatefulSetFacts reads a StatefulSet.
 func NewStatefulSetFacts(s *appsv1.StatefulSet) *WorkloadFacts {
-	f := &WorkloadFacts{Header: object.HeaderOf(s), Replicas: replicasOf(s.Spec.Replicas), Request: convert.PodRequests(&s.Spec.Template.Spec), Devices: deviceAsksOf(&s.Spec.Template.Spec), Tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
-		Writers: replicaWriters(s.ManagedFields), UpdateRevision: s.Status.UpdateRevision, Leader: leadership.StampOn(s)}
+	f := &WorkloadFacts{Header: object.HeaderOf(s), Replicas: replicasOf(s.Spec.Replicas),
+		Request: convert.PodRequests(&s.Spec.Template.Spec), Devices: deviceAsksOf(&s.Spec.Template.Spec),
+		Tolerations: facts.Tolerations(s.Spec.Template.Spec.Tolerations),
+		Writers:     replicaWriters(s.ManagedFields), UpdateRevision: s.Status.UpdateRevision, Leader: leadership.StampOn(s)}
 	inTurn := s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	f.Lacks = s.Status.Replicas < f.Replicas && !(inTurn && s.Status.ReadyReplicas < s.Status.Replicas)
 	return f
@@ -104,14 +111,15 @@ func replicaWriters(fields []metav1.ManagedFieldsEntry) []ReplicaWriter {
 	return fieldWriters(fields, []string{"spec", "replicas"}, "")
 }
 
-// fieldWriters names the managers that own a field by its path. Steps that are numbers are elements of a list: of one whose elements have keys, name is
-// the value of the element's key; who owns a list without keys owns all in it.
+// fieldWriters names the managers that own a field by its path. Steps that are numbers are elements of a list: of one
+// whose elements have keys, name is the value of the element's key; who owns a list without keys owns all in it.
 func fieldWriters(fields []metav1.ManagedFieldsEntry, path []string, name string) []ReplicaWriter {
 	var out []ReplicaWriter
 	for i := range fields {
 		e := &fields[i]
 		// The cheap look first: most entries own no size, and an entry is a few KB of JSON.
-		if e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+path[1]+`"`)) || !ownsField(e.FieldsV1.GetRawBytes(), path, name) {
+		if e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.GetRawBytes(),
+			[]byte(`"f:`+path[1]+`"`)) || !ownsField(e.FieldsV1.GetRawBytes(), path, name) {
 			continue
 		}
 		w := ReplicaWriter{Manager: e.Manager}
@@ -171,7 +179,8 @@ func newReplicaSetFacts(r *appsv1.ReplicaSet) *ReplicaSetFacts {
 	return f
 }
 
-// ScalerFacts is a HorizontalPodAutoscaler, a CronHorizontalPodAutoscaler, a VerticalPodAutoscaler or a KEDA ScaledObject.
+// ScalerFacts is a HorizontalPodAutoscaler, a CronHorizontalPodAutoscaler, a VerticalPodAutoscaler or a KEDA
+// ScaledObject.
 type ScalerFacts struct {
 	object.Header
 	Target   convert.TargetKey
@@ -190,7 +199,8 @@ type ScalerFacts struct {
 
 // NewHPAFacts reads a HorizontalPodAutoscaler.
 func NewHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *ScalerFacts {
-	f := &ScalerFacts{Header: object.HeaderOf(h), Min: replicasOf(h.Spec.MinReplicas), Max: h.Spec.MaxReplicas, Leader: leadership.StampOn(h),
+	f := &ScalerFacts{Header: object.HeaderOf(h), Min: replicasOf(h.Spec.MinReplicas), Max: h.Spec.MaxReplicas,
+		Leader: leadership.StampOn(h),
 		Target: convert.TargetKey{Namespace: h.Namespace, Kind: h.Spec.ScaleTargetRef.Kind, Name: h.Spec.ScaleTargetRef.Name}}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
 		f.Writers = fieldWriters(h.ManagedFields, []string{"spec", "minReplicas"}, "")
@@ -226,5 +236,6 @@ func newVPAFacts(u *unstructured.Unstructured) *ScalerFacts { return newRefFacts
 func newRefFacts(u *unstructured.Unstructured, field string) *ScalerFacts {
 	kind, _, _ := unstructured.NestedString(u.Object, "spec", field, "kind")
 	name, _, _ := unstructured.NestedString(u.Object, "spec", field, "name")
-	return &ScalerFacts{Header: object.HeaderOf(u), Target: convert.TargetKey{Namespace: u.GetNamespace(), Kind: kind, Name: name}}
+	return &ScalerFacts{Header: object.HeaderOf(u), Target: convert.TargetKey{Namespace: u.GetNamespace(), Kind: kind,
+		Name: name}}
 }

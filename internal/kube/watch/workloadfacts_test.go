@@ -15,7 +15,8 @@ import (
 
 func TestForeignWriter(t *testing.T) {
 	field := func(manager, sub, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: sub, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: sub, FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const replicas, status = `{"f:spec":{"f:replicas":{}}}`, `{"f:status":{"f:replicas":{}}}`
 	for _, c := range []struct {
@@ -24,8 +25,10 @@ func TestForeignWriter(t *testing.T) {
 		fields []metav1.ManagedFieldsEntry
 		want   string
 	}{
-		{"ours", true, []metav1.ManagedFieldsEntry{field("springtide", "scale", replicas), field("kube-controller-manager", "status", status)}, ""},
-		{"taken from us", true, []metav1.ManagedFieldsEntry{field("kubectl-client-side-apply", "", replicas)}, "kubectl-client-side-apply"},
+		{"ours", true, []metav1.ManagedFieldsEntry{field("springtide", "scale", replicas),
+			field("kube-controller-manager", "status", status)}, ""},
+		{"taken from us", true, []metav1.ManagedFieldsEntry{field("kubectl-client-side-apply", "", replicas)},
+			"kubectl-client-side-apply"},
 		{"never scaled by us", false, []metav1.ManagedFieldsEntry{field("helm", "", replicas)}, ""},
 		{"owned by nobody", true, []metav1.ManagedFieldsEntry{field("kube-controller-manager", "status", status)}, ""},
 	} {
@@ -52,7 +55,8 @@ func TestForeignWriter(t *testing.T) {
 func TestOwnMinReplicas(t *testing.T) {
 	by := func(managers ...string) (out []metav1.ManagedFieldsEntry) {
 		for _, m := range managers {
-			out = append(out, metav1.ManagedFieldsEntry{Manager: m, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:minReplicas":{}}}`)})
+			out = append(out, metav1.ManagedFieldsEntry{Manager: m, FieldsType: "FieldsV1",
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:minReplicas":{}}}`)})
 		}
 		return out
 	}
@@ -66,10 +70,12 @@ func TestOwnMinReplicas(t *testing.T) {
 		{"kubectl edit", by("kubectl-edit"), 9},
 		{"both agree", by("springtide", "helm"), 3},
 		{"no owner is known", nil, 3},
-		{"another field of it", []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)}}, 3},
+		{"another field of it", []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:maxReplicas":{}}}`)}}, 3},
 	} {
 		h := kubetest.Autoscaler("mine", "cart")
-		h.Spec.MinReplicas, h.Annotations, h.ManagedFields = kubetest.Ptr(int32(9)), map[string]string{v1alpha1.AnnotationAdopted: "3"}, c.fields
+		h.Spec.MinReplicas, h.Annotations, h.ManagedFields = kubetest.Ptr(int32(9)),
+			map[string]string{v1alpha1.AnnotationAdopted: "3"}, c.fields
 		if got := NewHPAFacts(h).Adopted; !got.OK || got.Value != c.want {
 			t.Errorf("%s: its owner wants %d, want %d", c.name, got.Value, c.want)
 		}
@@ -87,22 +93,30 @@ func TestFieldWriters(t *testing.T) {
 		{"a Job's", `{"f:spec":{"f:parallelism":{}}}`, []string{"spec", "parallelism"}, "", true},
 		{"another field of the Job", `{"f:spec":{"f:suspend":{}}}`, []string{"spec", "parallelism"}, "", false},
 		{"only its status", `{"f:status":{"f:replicas":{}}}`, []string{"spec", "replicas"}, "", false},
-		{"a field of that name deeper down", `{"f:spec":{"f:template":{"f:replicas":{}}}}`, []string{"spec", "replicas"}, "", false},
-		{"an MPIJob's workers", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Worker":{".":{},"f:replicas":{}}}}}`, []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", true},
-		{"its launcher", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Launcher":{".":{},"f:replicas":{}}}}}`, []string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", false},
-		{"a list that is owned as a whole", `{"f:spec":{"f:workerGroupSpecs":{}}}`, []string{"spec", "workerGroupSpecs", "1", "replicas"}, "gpu", true},
-		{"an element by its key", `{"f:spec":{"f:tasks":{"k:{\"name\":\"gpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", true},
-		{"another element", `{"f:spec":{"f:tasks":{"k:{\"name\":\"cpu\"}":{".":{},"f:replicas":{}}}}}`, []string{"spec", "tasks", "1", "replicas"}, "gpu", false},
+		{"a field of that name deeper down", `{"f:spec":{"f:template":{"f:replicas":{}}}}`, []string{"spec", "replicas"},
+			"", false},
+		{"an MPIJob's workers", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Worker":{".":{},"f:replicas":{}}}}}`,
+			[]string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", true},
+		{"its launcher", `{"f:spec":{"f:mpiReplicaSpecs":{"f:Launcher":{".":{},"f:replicas":{}}}}}`,
+			[]string{"spec", "mpiReplicaSpecs", "Worker", "replicas"}, "", false},
+		{"a list that is owned as a whole", `{"f:spec":{"f:workerGroupSpecs":{}}}`,
+			[]string{"spec", "workerGroupSpecs", "1", "replicas"}, "gpu", true},
+		{"an element by its key", `{"f:spec":{"f:tasks":{"k:{\"name\":\"gpu\"}":{".":{},"f:replicas":{}}}}}`,
+			[]string{"spec", "tasks", "1", "replicas"}, "gpu", true},
+		{"another element", `{"f:spec":{"f:tasks":{"k:{\"name\":\"cpu\"}":{".":{},"f:replicas":{}}}}}`,
+			[]string{"spec", "tasks", "1", "replicas"}, "gpu", false},
 		{"garbled", `{"f:spec":[]}`, []string{"spec", "replicas"}, "", false},
 	} {
-		got := fieldWriters([]metav1.ManagedFieldsEntry{kubetest.Owns("them", c.fields, kubetest.Now), {Manager: "empty"}}, c.path, c.name)
+		got := fieldWriters([]metav1.ManagedFieldsEntry{kubetest.Owns("them", c.fields, kubetest.Now),
+			{Manager: "empty"}}, c.path, c.name)
 		if (len(got) == 1) != c.want || c.want && (got[0].Manager != "them" || !got[0].At.Equal(kubetest.Now)) {
 			t.Errorf("%s: %+v, want %t", c.what, got, c.want)
 		}
 	}
 }
 
-// TestPodsRefused: a Deployment says by its own condition why its pods cannot be made, whatever refuses them, and for as long as that holds.
+// TestPodsRefused: a Deployment says by its own condition why its pods cannot be made, whatever refuses them, and for
+// as long as that holds.
 func TestPodsRefused(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -111,7 +125,8 @@ func TestPodsRefused(t *testing.T) {
 		text   string
 		want   bool
 	}{
-		{"a ResourceQuota", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "exceeded quota: team, requested: cpu=2", true},
+		{"a ResourceQuota", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue,
+			"exceeded quota: team, requested: cpu=2", true},
 		{"a LimitRange", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "maximum cpu usage per Container is 1", true},
 		{"a webhook", appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "admission webhook denied the request", true},
 		{"it was refused before", appsv1.DeploymentReplicaFailure, corev1.ConditionFalse, "exceeded quota", false},
@@ -137,9 +152,11 @@ func TestStatefulSetLacksPods(t *testing.T) {
 		lacks              bool
 	}{
 		{"", 0, 0, 3, true}, {"", 1, 1, 3, true}, {"", 1, 0, 3, false}, {"", 3, 1, 3, false},
-		{appsv1.OrderedReadyPodManagement, 2, 1, 3, false}, {appsv1.ParallelPodManagement, 2, 1, 3, true}, {appsv1.ParallelPodManagement, 3, 0, 3, false},
+		{appsv1.OrderedReadyPodManagement, 2, 1, 3, false}, {appsv1.ParallelPodManagement, 2, 1, 3,
+			true}, {appsv1.ParallelPodManagement, 3, 0, 3, false},
 	} {
-		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &c.wants, PodManagementPolicy: c.policy}, Status: appsv1.StatefulSetStatus{Replicas: c.made, ReadyReplicas: c.ready}}
+		s := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &c.wants, PodManagementPolicy: c.policy},
+			Status: appsv1.StatefulSetStatus{Replicas: c.made, ReadyReplicas: c.ready}}
 		if got := NewStatefulSetFacts(s).Lacks; got != c.lacks {
 			t.Errorf("%+v: lacks %v", c, got)
 		}
