@@ -45,20 +45,6 @@ func (d *Defaults) utilisation(svc *fleet.Service) float64 {
 	return target
 }
 
-// capacity is the load that one replica carries at a CPU utilisation, in the portrait's signal: what the portrait learned, and no more than
-// the operator's own figure, where a Requests metric states one.
-func capacity(svc *fleet.Service, p *portrait.Portrait, util float64) (float64, bool) {
-	learned := portrait.CapacityPerReplica(*p, svc.Request, util)
-	out, ok := learned.Value, learned.OK
-	for i := range svc.Metrics {
-		m := &svc.Metrics[i]
-		if p.Signal == portrait.Requests && m.Type == fleet.MetricRequests && m.Target > 0 && (!ok || m.Target < out) {
-			out, ok = m.Target, true
-		}
-	}
-	return out, ok && signal.Sound(out) && out > 0
-}
-
 // replicasFor turns a load into replicas; unknown where the load or the capacity is.
 func (z *sizer) replicasFor(load float64) fleet.Known[int32] {
 	if n, ok := z.carry(load); ok {
@@ -119,7 +105,7 @@ func (z *sizer) forecastPart() Part {
 		part.Why = reason.Of(reason.OtherUnits, z.t.Signal, z.p.Signal)
 	default:
 		part.Why = reason.Of(reason.TideWithin, z.amount(peak), number(z.quantile*100), ago(z.lead), z.amount(z.capacity),
-			z.liftedDay(), z.doubt(trusted))
+			reason.Said(z.basis.Level), z.liftedDay(), z.doubt(trusted))
 	}
 	return part
 }

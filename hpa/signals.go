@@ -201,10 +201,11 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 	ratio := float64(k.Value) / float64(limit)
 	part.Why = reason.Of(reason.LatencyAt, k.Value.Round(time.Millisecond), limit)
 	var n int32
+	// Where it breaks at low loads too, replicas are added for the load alone.
 	// Below its limit latency objects to nothing, however near: a service at rest may lie anywhere under its limit, and
 	// a histogram shows no more than the bucket. The load and the capacity of a replica say what fewer replicas do to
 	// it.
-	if ratio > 1 {
+	if ratio > 1 && !z.basis.notByLoad(z.svc.SLO.TightestLatency()) {
 		most := max(z.current, ceil(float64(explained)*d.LatencyFactor))
 		n = min(max(z.current, ceil(float64(z.svc.Ready())*min(ratio, d.LatencyFactor))), most)
 	}

@@ -24,6 +24,7 @@ type sizer struct {
 	tolerance      tolerances
 	capacity       float64 // load of one replica
 	capacityKnown  bool
+	basis          Basis
 	lead           time.Duration
 	// load is the live load where it counts what the portrait does, signal what live.Load counts.
 	load   fleet.Known[float64]
@@ -50,8 +51,8 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 		z.quantile = 0.95
 	}
 	z.tolerance = tolerancesOf(svc, z.o.Defaults.Tolerance)
-	z.util = z.o.Defaults.utilisation(svc)
-	z.capacity, z.capacityKnown = capacity(svc, p, z.util)
+	c := z.o.Defaults.capacityOf(svc, p)
+	z.util, z.capacity, z.capacityKnown, z.basis = c.util, c.load, c.known, c.basis
 	z.lead = z.leadOf()
 	z.signal = live.LoadSignal
 	if z.signal == "" {
@@ -118,6 +119,7 @@ func (z *sizer) ask() *Demand {
 		AheadStep: z.o.Defaults.AheadStep, SetsFloor: z.floorOnly()}}
 	tg := &d.target
 	tg.Standing = int32(z.svc.Standing())
+	tg.Basis = z.basis
 	if z.capacityKnown {
 		tg.CapacityPerReplica = z.capacity
 	}
@@ -143,6 +145,9 @@ func (z *sizer) ask() *Demand {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
 	}
 	tg.Unconfirmed = z.live.Unconfirmed
+	for _, name := range z.basis.NotByLoad {
+		z.note(reason.LevelNotByLoad, name)
+	}
 	for _, u := range z.live.Unconfirmed {
 		z.note(reason.NotBelieved, u)
 	}

@@ -77,7 +77,7 @@ func TestCapacityOfAReplica(t *testing.T) {
 	} {
 		v := *w
 		c.change(&v)
-		got, ok := capacity(&v.svc, &v.p, UtilisationTarget(&v.svc))
+		got, ok := ruleFor(&v.svc, &v.p, UtilisationTarget(&v.svc))
 		if ok != (c.want > 0) || (ok && math.Abs(got-c.want) > 1e-9) {
 			t.Errorf("%s: %v %v, want %v", c.name, got, ok, c.want)
 		}

@@ -136,6 +136,8 @@ type Target struct {
 	Parts  []Part
 	// CapacityPerReplica is the load, in the portrait's signal, that one replica carries at its target; 0 while unknown.
 	CapacityPerReplica float64
+	// Basis is what that is based on.
+	Basis Basis
 	// Demand is the load that the service is sized for by its own signals: what is measured, what the tide holds within the lead, or what a window or
 	// plan stands for. It is what the other members of its call chain are to expect; 0 while unknown.
 	Demand float64

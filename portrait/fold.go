@@ -263,6 +263,25 @@ const (
 	fallWithin = 5 * time.Minute
 )
 
+// UtilisationAt is the CPU utilisation, a share of the request, of a replica at a load: the inverse of
+// [CapacityPerReplica]. It is unknown where that is.
+func UtilisationAt(p *Portrait, request fleet.Resources, load float64) fleet.Known[float64] {
+	cores := load
+	if p.Signal != CPU {
+		if !p.CPUPerLoad.OK || !(p.CPUPerLoad.Value > 0) {
+			return fleet.Known[float64]{}
+		}
+		cores = load * p.CPUPerLoad.Value
+		if p.CPUIdle.OK {
+			cores += max(p.CPUIdle.Value, 0)
+		}
+	}
+	if !(request.CPU.Cores() > 0) {
+		return fleet.Known[float64]{}
+	}
+	return fleet.KnownAt(cores/request.CPU.Cores(), p.End)
+}
+
 // CapacityPerReplica is the load that one replica of the given request carries at a CPU utilisation, in the portrait's signal:
 //
 //	cpu:      util · request

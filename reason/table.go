@@ -682,7 +682,7 @@ var groups = []group{
 		CapacityUnknown: {"%s, but what a replica carries is not known yet: state a CPU request, or a Requests metric",
 			"a forecast of load that cannot be turned into replicas"},
 		OtherUnits:     {"a tide in %s and a portrait in %s", "what the load is counted in has changed"},
-		TideWithin:     {"%s at p%s within %s, %s a replica{, with }{, }", "the forecast within the lead"},
+		TideWithin:     {"%s at p%s within %s, %s a replica{ under }{, with }{, }", "the forecast within the lead"},
 		LiftedDay:      {"%s (× %s{, })", "a day of the calendar that lifts the forecast"},
 		SeenByKin:      {"as kin saw", "services that are alike saw the day earlier"},
 		TideSkillLost:  {"of a forecast whose skill is lost", "the forecast has been worse than it usually is"},

@@ -416,3 +416,19 @@ func level100() *Level {
 	}
 	return l
 }
+
+// A dependency that is slow from the first minute on, at loads that hardly differ for an hour and then halve.
+func TestNotByLoadFromTheBeginning(t *testing.T) {
+	l := Level{Name: "latency-p99"}
+	for i := range 110 {
+		load := 10.0
+		if i >= 90 {
+			load = 5
+		}
+		l.Observe(Minute{At: monday.Add(time.Duration(i) * time.Minute), Load: load, Value: 0.6, CPU: math.NaN()},
+			Terms{Limit: 0.25, Objective: 0.99})
+	}
+	if e := l.Capacity(0.99); !l.NotByLoad() || e.Load != 0 || e.Why.Code != reason.LevelNotByLoad {
+		t.Errorf("%v, %+v", l.NotByLoad(), e)
+	}
+}

@@ -42,7 +42,8 @@ const (
 	elastic = 0.2
 	// idle is the share of the CPU at which the level used to hold that is little.
 	idle = 0.75
-	// spellLong is after how many broken minutes a spell is taken for one of load, where it was at its floor.
+	// spellLong is after how many broken minutes a spell is taken for one of load, where it is at its floor and was for
+	// long enough to be judged.
 	spellLong = 60
 	// tail is Student's t of 99.9 % at 8 degrees of freedom, those of the fewest minutes that are judged; see
 	// [Level.NotByLoad].
@@ -120,9 +121,14 @@ func (l *Level) endure(m Minute) {
 		return
 	}
 	l.InForce = min(l.InForce, max(s.floor, m.Load/step(over)))
-	if s.n >= spellLong && m.Load <= beyond*s.floor {
+	if s.stuck(m.Load) {
 		l.endSpell(false)
 	}
+}
+
+// stuck reports whether a spell is at its floor and lasts, though it was long enough at low loads to be judged.
+func (s *spell) stuck(load float64) bool {
+	return s.n >= spellLong && load <= beyond*s.floor && (s.low == 0 || s.low >= 2*lows)
 }
 
 // busy reports whether replicas use more CPU than they ever did while the level held: then they are short of it, and a
