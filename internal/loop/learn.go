@@ -184,6 +184,8 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 			todo[k].batch.PodsReady = float64(r.services[i].Ready())
 			todo[k].batch.CoresMost = hpa.CoresMost(&r.services[i], s.Node)
 			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, progress.started, to)
+			known := l.portraits[r.services[i].ID]
+			agree(&todo[k].batch.Levels, &r.services[i], &known)
 		}
 	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
