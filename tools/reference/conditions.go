@@ -96,13 +96,13 @@ message, and what to do where the message does not say it.
 An ellipsis stands for a value; a message that depends on the case is described instead.
 A single occurrence is an [event](events.md).
 
-` + notice + "\n| object | conditions |\n|---|---|\n")
+` + notice + "\n| object | conditions | refusals |\n|---|---|---|\n")
 	out := map[string]string{}
 	for _, of := range chunks(verdicts(), (*catalog.Verdict).Object) {
 		object := of[0].Object()
 		if object == catalog.Share {
 			out[pageOf(object)] = capabilities(of)
-			fmt.Fprintf(&index, "| [%s](%s.md) | one for each capability of the machine |\n", object, pageOf(object))
+			fmt.Fprintf(&index, "| [%s](%s.md) | one for each capability of the machine | |\n", object, pageOf(object))
 			continue
 		}
 		types := chunks(of, (*catalog.Verdict).Type)
@@ -110,7 +110,11 @@ A single occurrence is an [event](events.md).
 		for i, list := range types {
 			names[i] = "`" + list[0].Type() + "`"
 		}
-		fmt.Fprintf(&index, "| [%s](%s.md) | %s |\n", object, pageOf(object), strings.Join(names, ", "))
+		refusals := ""
+		if page := refusalsPage(object); page != "" {
+			out[refusalsAt(object)], refusals = page, "[refusals]("+refusalsAt(object)+".md)"
+		}
+		fmt.Fprintf(&index, "| [%s](%s.md) | %s | %s |\n", object, pageOf(object), strings.Join(names, ", "), refusals)
 		out[pageOf(object)] = conditionsOf(object, types)
 	}
 	out["conditions"] = index.String()
@@ -121,25 +125,37 @@ A single occurrence is an [event](events.md).
 func conditionsOf(object catalog.Kind, types [][]*catalog.Verdict) string {
 	var b strings.Builder
 	b.WriteString(aboutConditions(object))
-	refused := refusalsOf(object)
 	for _, list := range types {
 		kind := list[0].Type()
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| status | reason | message | what to do |\n|---|---|---|---|\n", kind,
 			upper(catalog.Meaning(object, kind)))
 		for _, rows := range chunks(list, func(v *catalog.Verdict) string { return string(v.Status()) + v.Reason() }) {
 			if rows[0].OfRefusals() {
-				b.WriteString("| False | [a refusal](#refusals) | what is wrong, and how to fix it | |\n")
+				fmt.Fprintf(&b, "| False | [a refusal](%s.md) | what is wrong, and how to fix it | |\n",
+					refusalsAt(object))
 				continue
 			}
 			fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", rows[0].Status(), rows[0].Reason(), messages(rows), fixes(rows))
 		}
 	}
-	if len(refused) > 0 {
-		b.WriteString("\n## Refusals\n\nNothing is done for an object that is refused; its event has the same reason and " +
-			"message.\n\n| reason | message |\n|---|---|\n")
-		for _, r := range refused {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", r.Reason(), messages([]*catalog.Refusal{r}))
-		}
+	return b.String()
+}
+
+// refusalsAt is the page of the refusals of a kind of object, without its ending.
+func refusalsAt(object catalog.Kind) string { return pageOf(object) + "-refusals" }
+
+// refusalsPage lists the refusals of one kind of object; empty where it has none.
+func refusalsPage(object catalog.Kind) string {
+	refused := refusalsOf(object)
+	if len(refused) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Refusals of %s\n\nFor operators and tenants. Nothing is done for an object that is refused. Its "+
+		"[condition](%s.md) Accepted and its [event](events.md) have the same reason and message.\n\n%s\n"+
+		"| reason | message |\n|---|---|\n", object, pageOf(object), notice)
+	for _, r := range refused {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", r.Reason(), messages([]*catalog.Refusal{r}))
 	}
 	return b.String()
 }

@@ -55,8 +55,8 @@ For operators and tenants who read ` + "`kubectl describe` or `kubectl get event
 		}
 		fmt.Fprintf(b, "\n## %s\n\n| reason | type | what happened | message | what to do |\n|---|---|---|---|---|\n", object)
 		if slices.Contains(catalog.Refused(catalog.InvalidSpec.Of("")).Objects(), object) {
-			fmt.Fprintf(b, "| [a refusal](%s.md#refusals) | Warning | the object is refused: nothing is done for it | what is "+
-				"wrong, and how to fix it | |\n", pageOf(object))
+			fmt.Fprintf(b, "| [a refusal](%s.md) | Warning | the object is refused: nothing is done for it | what is "+
+				"wrong, and how to fix it | |\n", refusalsAt(object))
 		}
 		for _, rows := range chunks(of, func(e eventOn) string { return e.Reason() }) {
 			fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", rows[0].Reason(), rows[0].Type(), cell(rows[0].Means()),
