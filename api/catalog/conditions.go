@@ -18,6 +18,8 @@ const (
 	ConditionReady         = "Ready"
 	ConditionDataFresh     = "DataFresh"
 	ConditionSLOMeasured   = "SLOMeasured"
+	ConditionCapacity      = "CapacityLearned"
+	ConditionNotByLoad     = "LatencyNotByLoad"
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
 	ConditionClean         = "Clean"
@@ -49,6 +51,8 @@ var types = map[string]string{
 	ConditionReady:         "a pool lends, a quota is met, a festival plan acts",
 	ConditionDataFresh:     "the metrics source answers, and what it has of the service is new enough",
 	ConditionSLOMeasured:   "the levels that the SLO names are measured; else CPU sizes the service",
+	ConditionCapacity:      "the load that a replica carries is learned from its levels; else a share of its CPU sizes the service",
+	ConditionNotByLoad:     "a level breaks at low loads too, so no replicas are added for it; there only while it is so",
 	ConditionStoreReady:    "the store takes the journal",
 	ConditionAgentAlive:    "the node agents of a pool, or of a loan's machine, show life",
 	ConditionClean:         "the node side reported a loan's parcel empty for its hand-over",
@@ -208,6 +212,14 @@ var (
 		"nothing measures %s, which this release does not read, and no pod of the service exports "+
 			"http_server_request_duration_seconds, so its CPU sizes it; to fix: export OpenTelemetry's HTTP server "+
 			"metrics with the labels namespace and pod, or state slo.utilization")
+
+	ServiceCapacityLearned = verdict(Service, ConditionCapacity, yes, "Learned",
+		"a replica carries about %s: up to there %s keeps its limit in the objective's share of minutes")
+
+	ServiceNotByLoad = verdict(Service, ConditionNotByLoad, yes, "LoadIsNotTheCause",
+		"%s breaks at low loads too: more replicas do not help, and none are added for it").
+		do("look at what the service waits for: a dependency, locks, disks; the limit may be below what one " +
+			"request takes alone")
 )
 
 // Conditions of a CapacityPool.
@@ -481,3 +493,24 @@ var (
 func JobGang(p fleet.GangPhase) *Verdict {
 	return given([]*Verdict{JobGangWaiting, JobGangForming, JobGangBackedOff}, string(p))
 }
+
+// unlearned are the reasons why it is not known what a replica carries.
+var unlearned = func() (out []*Verdict) {
+	for _, u := range []struct {
+		by reason.Code
+		do string
+	}{
+		{reason.LevelNotMeasured, "see the condition SLOMeasured, and whether the ready replicas are measured"},
+		{reason.MinutesApart, "see what keeps its replicas from being steady: `springtide explain service`"},
+		{reason.FewMinutes, "wait: the minutes of some days show it"},
+		{reason.LoadNotSeen, "nothing, or let slo.explore approach the knee in quiet hours"},
+		{reason.LevelNotByLoad, "see the condition LatencyNotByLoad"},
+	} {
+		words := "%s; meanwhile a share of its CPU request sizes the service"
+		out = append(out, verdict(Service, ConditionCapacity, no, string(u.by), words).do(u.do))
+	}
+	return out
+}()
+
+// ServiceCapacityUnknown is the verdict of a service of which it is not known what a replica carries, by why.
+func ServiceCapacityUnknown(code reason.Code) *Verdict { return given(unlearned, string(code)) }

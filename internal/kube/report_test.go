@@ -310,6 +310,15 @@ func TestReportServiceConditions(t *testing.T) {
 			r.Snapshot.Services[0].SLO = fleet.Levels(fleet.Latency(0.5, time.Second), fleet.Latency(0.99, time.Second))
 			r.Plan.Targets[0].Unmeasured = true
 		}, "SLOMeasured", "False/NoSource", "CPU sizes it"},
+		{"a learned capacity", func(r *loop.Report) {
+			r.Plan.Targets[0].Basis, r.Plan.Targets[0].CapacityPerReplica = hpa.Basis{Level: "latency-p99"}, 36.41
+		}, "CapacityLearned", "True/Learned", "carries about 36 requests/s: up to there latency-p99"},
+		{"too little is known", func(r *loop.Report) {
+			r.Plan.Targets[0].Basis.Unknown = []reason.Reason{reason.Of(reason.FewMinutes, 50, "latency-p99", 540)}
+		}, "CapacityLearned", "False/FewMinutes", "50 minutes of latency-p99 are known"},
+		{"load is not the cause", func(r *loop.Report) {
+			r.Plan.Targets[0].Basis.NotByLoad = []string{"latency-p99"}
+		}, "LatencyNotByLoad", "True/LoadIsNotTheCause", "latency-p99 breaks at low loads too"},
 		{"no tide", nil, "ForecastReady", "Unknown/NoTide", ""},
 		{"a fall-back", func(r *loop.Report) {
 			r.Tides["shop/cart"] = forecast.Tide{Model: "last day", Note: "576 points needed, 200 seen"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/recorder"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/planner"
+	"github.com/springtide/springtide/portrait"
 )
 
 // serviceGist is what of a service's status is worth a write of its own.
@@ -275,6 +277,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.rise(c)
 	v.fresh(c)
 	v.measured(c)
+	v.capacity(c)
 	v.bottleneck(c)
 	return c.list
 }
@@ -419,6 +422,37 @@ func (v *serviceView) fresh(c *conditions) {
 	default:
 		c.set(catalog.ServiceDataFresh)
 	}
+}
+
+// capacity says whether it is learned what a replica carries, and what load is not the cause of.
+func (v *serviceView) capacity(c *conditions) {
+	if v.target == nil || v.svc.Blocked.Any() {
+		return
+	}
+	switch b := &v.target.Basis; {
+	case b.Level != "":
+		c.set(catalog.ServiceCapacityLearned, v.perReplica(), b.Level)
+	case len(b.Unknown) > 0:
+		c.set(catalog.ServiceCapacityUnknown(b.Unknown[0].Code), b.Unknown[0].Text())
+	default:
+		c.drop(catalog.ConditionCapacity)
+	}
+	if names := v.target.Basis.NotByLoad; len(names) > 0 {
+		c.set(catalog.ServiceNotByLoad, phrase(names))
+	} else {
+		c.drop(catalog.ConditionNotByLoad)
+	}
+}
+
+// perReplica is the load of a replica with two digits, so that a capacity that moves by a percent rewrites no status.
+func (v *serviceView) perReplica() string {
+	unit := " requests/s"
+	if v.r.Portraits[v.svc.ID].Signal == portrait.CPU {
+		unit = " cores"
+	}
+	load := v.target.CapacityPerReplica
+	digits := math.Pow(10, math.Floor(math.Log10(load))-1)
+	return strconv.FormatFloat(math.Round(load/digits)*digits, 'g', 4, 64) + unit
 }
 
 // measured says whether the levels of the service are measured at all.
