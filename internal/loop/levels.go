@@ -9,7 +9,8 @@ import (
 )
 
 // agree gives the values of levels the terms that the service states: their limit and objective, and the load that the
-// rule gives a replica meanwhile. The source of history needs to know none of that. Values of levels that are not
+// rule gives a replica meanwhile. The source of history needs to know none of that; where the service states no
+// objective, or the rule is not known, its own stay. Values of levels that are not
 // stated, or that have no limit, teach nothing.
 func agree(l *portrait.Levels, svc *fleet.Service, p *portrait.Portrait) {
 	of := make([]portrait.LevelValues, 0, len(l.Of))
@@ -18,10 +19,16 @@ func agree(l *portrait.Levels, svc *fleet.Service, p *portrait.Portrait) {
 		if stated == nil || slices.Contains(unlimited, stated.Kind) {
 			continue
 		}
-		v.Limit, v.Objective = stated.Limit, svc.SLO.Objective.GoodMinutes
+		v.Limit = stated.Limit
+		if good := svc.SLO.Objective.GoodMinutes; good > 0 {
+			v.Objective = good
+		}
 		of = append(of, v)
 	}
-	l.Of, l.Rule = of, hpa.Rule(svc, p)
+	l.Of = of
+	if rule := hpa.Rule(svc, p); rule > 0 {
+		l.Rule = rule
+	}
 }
 
 // unlimited are the kinds of levels whose values have no limit.
