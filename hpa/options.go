@@ -40,6 +40,8 @@ type Options struct {
 	// MaxAge is how old a sample may be to count as fresh; 0 means 150 s, or the window of the live rates and two cycles of 15 s between the
 	// read and the decision where that is longer: no rate over the window stands on an older one.
 	MaxAge time.Duration
+	// Quantiles are those of which Target.AtQuantiles says what they would ask for; nil where that is not asked.
+	Quantiles []float64
 	// Defaults are the figures behind the rules; each zero field means the standard one.
 	Defaults Defaults
 }

@@ -97,6 +97,7 @@ func Ask(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, no
 	z := newSizer(svc, &p, &t, &live, now, o)
 	d := z.ask()
 	d.target.Ahead = z.ahead()
+	d.target.AtQuantiles = d.atQuantiles(o.Quantiles)
 	if d.target.DataFresh {
 		d.target.Likely = z.likely(d.target.Ahead)
 	}
@@ -116,7 +117,8 @@ func (d *Demand) Median() *Demand {
 // ask finds what is asked for now.
 func (z *sizer) ask() *Demand {
 	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.current, Floor: z.current,
-		AheadStep: z.o.Defaults.AheadStep, SetsFloor: z.floorOnly()}}
+		AheadStep: z.o.Defaults.AheadStep, SetsFloor: z.floorOnly(), Lead: z.lead,
+		StandsFor: z.o.Defaults.Stabilisation}}
 	tg := &d.target
 	tg.Standing = int32(z.svc.Standing())
 	tg.Basis = z.basis

@@ -133,7 +133,12 @@ type Target struct {
 	// Likely is the beginning of Ahead as it will come to be if the tide comes as its median has it: each size is then
 	// decided on a forecast made shortly before, which is surer than today's. Empty where that is unknown.
 	Likely []int32
-	Parts  []Part
+	// AtQuantiles is what each of [Options.Quantiles] would ask for. The journal does not keep it: it is what the
+	// record of quantiles is made of.
+	AtQuantiles []int32 `json:"-"`
+	// Lead is how far ahead replicas are asked for, StandsFor how long a size stands before it may fall.
+	Lead, StandsFor time.Duration `json:"-"`
+	Parts           []Part
 	// CapacityPerReplica is the load, in the portrait's signal, that one replica carries at its target; 0 while unknown.
 	CapacityPerReplica float64
 	// Basis is what that is based on.

@@ -28,6 +28,8 @@ type Input struct {
 	// made.
 	ETAs    map[fleet.JobID]ETA
 	Outlook *Outlook
+	// Quantiles are those of which each target says what they would ask for; see [hpa.Target.AtQuantiles].
+	Quantiles []float64
 	// Begun are the loans that were begun within the last hour, as far as the process knows: those that are over are in no snapshot any more.
 	Begun []Begun
 	// Thawed is when the last freeze was seen to be over, zero where there was none: deadlines that ran out until then

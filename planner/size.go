@@ -39,7 +39,8 @@ func (in *Input) demands() *sizing {
 	for i := range s.Services {
 		id := s.Services[i].ID
 		z.demands[i] = hpa.Ask(&s.Services[i], in.Portraits[id], in.Tides[id], in.Live[id], s.At, hpa.Options{History: in.History[id], Festivals: s.Festivals,
-			WatchedSince: s.WatchedSince, Window: in.Options.Window, Defaults: hpa.Defaults{Cycle: in.Options.Interval}})
+			WatchedSince: s.WatchedSince, Window: in.Options.Window, Quantiles: in.Quantiles,
+			Defaults: hpa.Defaults{Cycle: in.Options.Interval}})
 		z.targets[i] = z.decide(i, z.demands[i])
 	}
 	return z

@@ -15,6 +15,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/sim/scenario"
+	"github.com/springtide/springtide/slo"
 )
 
 // A leader that comes while the store is down begins without what the one before it knew, and plays otherwise than one that was handed it.
@@ -60,6 +61,7 @@ func TestAStoreThatIsDownKeepsNothing(t *testing.T) {
 			c.SaveSummaries(ctx, map[fleet.ServiceID]loop.Summary{id: {}}),
 			c.SaveDays(ctx, map[fleet.ServiceID]loop.Days{id: {}}),
 			c.SavePaces(ctx, reclaim.Paces{}),
+			c.SaveAccounts(ctx, map[fleet.ServiceID]*slo.Account{id: {}}),
 			c.SaveTides(ctx, nil),
 			c.SaveDecisions(ctx, map[fleet.ServiceID][]hpa.Decision{id: {{At: c.w.now}}}),
 			c.Append(ctx, &loop.Record{}),
@@ -71,7 +73,9 @@ func TestAStoreThatIsDownKeepsNothing(t *testing.T) {
 		days, err3 := c.LoadDays(ctx)
 		paces, err4 := c.LoadPaces(ctx)
 		ds, err5 := c.LoadDecisions(ctx, c.w.start)
-		return ps[id].Version, len(ps) + len(sums) + len(days) + len(paces) + len(ds[id]), []error{err1, err2, err3, err4, err5}
+		accounts, err6 := c.LoadAccounts(ctx)
+		known = len(ps) + len(sums) + len(days) + len(paces) + len(ds[id]) + len(accounts)
+		return ps[id].Version, known, []error{err1, err2, err3, err4, err5, err6}
 	}
 	all := func(errs []error, want error) bool {
 		return !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, want) })

@@ -20,7 +20,7 @@ const (
 
 // The bounds of an objective's window, and what is used where none is stated.
 const (
-	LeastOver   = 7 * 24 * time.Hour
+	LeastOver   = 24 * time.Hour
 	DefaultOver = 28 * 24 * time.Hour
 	MostOver    = 90 * 24 * time.Hour
 	// DefaultGood is the share of good minutes that is shown, as a default, where none is stated: 201 bad minutes in 28
@@ -40,20 +40,31 @@ type Count struct{ Good, Bad, Unknown int }
 // Known is the number of minutes of which it is known how they were.
 func (c Count) Known() int { return c.Good + c.Bad }
 
+func (c *Count) plus(h hour) {
+	c.Good, c.Bad, c.Unknown = c.Good+int(h.good), c.Bad+int(h.bad), c.Unknown+int(h.unknown)
+}
+
 func (c *Count) add(s State) {
+	var h hour
+	h.add(s)
+	c.plus(h)
+}
+
+// hour is the minutes of one hour, in as few bytes as thousands of services with weeks of hours want.
+type hour struct{ good, bad, unknown uint8 }
+
+func (h *hour) add(s State) {
 	switch s {
 	case Good:
-		c.Good++
+		h.good++
 	case Bad:
-		c.Bad++
+		h.bad++
 	default:
-		c.Unknown++
+		h.unknown++
 	}
 }
 
-func (c *Count) plus(o Count) {
-	c.Good, c.Bad, c.Unknown = c.Good+o.Good, c.Bad+o.Bad, c.Unknown+o.Unknown
-}
+func (h hour) known() int { return int(h.good) + int(h.bad) }
 
 // Hour is the minutes of one hour, for [Budget.Restore].
 type Hour struct {
@@ -68,7 +79,7 @@ type Budget struct {
 	since, next int64
 	recent      [recentFor]State // by minute modulo its length
 	// hours follow each other from the hour first on, days from the day of that hour on.
-	hours []Count
+	hours []hour
 	first int64
 	days  []tally
 	names []string
@@ -125,8 +136,8 @@ func (b *Budget) Add(m Minute, over time.Duration) {
 // put counts the next minute.
 func (b *Budget) put(s State) {
 	b.recent[b.next%recentFor] = s
-	for hour := floorDiv(b.next, perHour); b.first+int64(len(b.hours)) <= hour; {
-		b.hours = append(b.hours, Count{})
+	for at := floorDiv(b.next, perHour); b.first+int64(len(b.hours)) <= at; {
+		b.hours = append(b.hours, hour{})
 	}
 	b.hours[len(b.hours)-1].add(s)
 	b.next++
@@ -196,7 +207,7 @@ func (b *Budget) Restore(record []Hour, now time.Time, over time.Duration) {
 	}
 	if b.Empty() {
 		*b = Budget{since: minuteOf(now), next: minuteOf(now), first: floorDiv(minuteOf(now), perHour)}
-		b.hours, b.days = []Count{{}}, []tally{{}}
+		b.hours, b.days = []hour{{}}, []tally{{}}
 	}
 	oldest := floorDiv(b.next-1, perHour) - int64(over/time.Hour) + 1
 	for _, h := range record {
@@ -223,23 +234,23 @@ func (b *Budget) restore(at int64, h Hour) {
 		}
 		b.hours = slices.Concat(unknownHours(n), b.hours)
 		if head := int(b.since - b.first*perHour); head > 0 {
-			b.hours[n].Unknown += head // of its own first hour, the minutes before it began
+			b.hours[n].unknown += uint8(head) // of its own first hour, the minutes before it began
 		}
 		b.first, b.since = at, at*perHour
 	}
 	c := &b.hours[at-b.first]
-	if have := c.Known(); have >= good+bad {
+	if c.known() >= good+bad {
 		return
 	}
-	b.days[floorDiv(at, 24)-b.firstDay()].causes[Unwatched] += max(bad-c.Bad, 0)
-	*c = Count{Good: good, Bad: bad, Unknown: max(whole-good-bad, 0)}
+	b.days[floorDiv(at, 24)-b.firstDay()].causes[Unwatched] += max(bad-int(c.bad), 0)
+	*c = hour{good: uint8(good), bad: uint8(bad), unknown: uint8(max(whole-good-bad, 0))}
 	b.since = min(b.since, at*perHour)
 }
 
-func unknownHours(n int) []Count {
-	out := make([]Count, n)
+func unknownHours(n int) []hour {
+	out := make([]hour, n)
 	for i := range out {
-		out[i].Unknown = perHour
+		out[i].unknown = perHour
 	}
 	return out
 }

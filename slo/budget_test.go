@@ -13,7 +13,9 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-var opts = cmp.Options{cmp.AllowUnexported(Account{}, Budget{}, Record{}, tally{}, trials{}), cmpopts.EquateEmpty()}
+var opts = cmp.Options{cmp.AllowUnexported(Account{}, Budget{}, Record{}, hour{}, tally{}, trials{}), cmpopts.EquateEmpty()}
+
+const week = 7 * 24 * time.Hour
 
 // at is a minute of the state, so many after the epoch.
 func at(minute int, s State) Minute {
@@ -136,7 +138,7 @@ func checkNamed(t *rapid.T, b *Budget, d *diary) {
 
 func TestBudgetFigures(t *testing.T) {
 	var b Budget
-	if b.Met().OK || b.Burn(time.Hour, 0.99).OK || !b.Since().IsZero() || math.Abs(b.Left(0.99, LeastOver)-100.8) > 1e-9 {
+	if b.Met().OK || b.Burn(time.Hour, 0.99).OK || !b.Since().IsZero() || math.Abs(b.Left(0.99, week)-100.8) > 1e-9 {
 		t.Error("an empty budget")
 	}
 	for i := range 1000 {
@@ -324,7 +326,7 @@ func TestRestore(t *testing.T) {
 		var b Budget
 		old := Hour{At: now.Add(-8 * 24 * time.Hour), Good: 60}
 		ahead := Hour{At: now.Add(2 * time.Hour), Good: 60}
-		b.Restore([]Hour{old, ahead}, now, LeastOver)
+		b.Restore([]Hour{old, ahead}, now, week)
 		if got := b.Sum(); got.Known() != 0 {
 			t.Errorf("%+v", got)
 		}
@@ -345,7 +347,7 @@ func TestRestoreBringsBackTheSums(t *testing.T) {
 		start := rapid.IntRange(0, 500).Draw(t, "start")
 		for i := range rapid.IntRange(1, 4000).Draw(t, "minutes") {
 			m := at(start+i, State((i/(1+start))%3))
-			whole.Add(m, LeastOver)
+			whole.Add(m, week)
 			hour := m.At.Truncate(time.Hour)
 			if n := len(record); n == 0 || !record[n-1].At.Equal(hour) {
 				record = append(record, Hour{At: hour})
@@ -358,7 +360,7 @@ func TestRestoreBringsBackTheSums(t *testing.T) {
 			}
 		}
 		var b Budget
-		b.Restore(record, whole.Until(), LeastOver)
+		b.Restore(record, whole.Until(), week)
 		got, want := b.Sum(), whole.Sum()
 		if got.Good != want.Good || got.Bad != want.Bad {
 			t.Fatalf("%+v, want %+v", got, want)

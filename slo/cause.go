@@ -55,9 +55,9 @@ func (c Cause) String() string {
 	return ""
 }
 
-// byQuantile reports whether another quantile of the tide can cure such minutes. More insurance asks earlier and for
+// Curable reports whether another quantile of the tide can cure such minutes. More insurance asks earlier and for
 // more; it makes no room that does not exist, and no code faster.
-func (c Cause) byQuantile() bool { return c == Lending || c == StartUp || c == Forecast }
+func (c Cause) Curable() bool { return c == Lending || c == StartUp || c == Forecast }
 
 // Facts are what was known of a service as one of its levels was broken.
 type Facts struct {

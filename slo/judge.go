@@ -17,6 +17,17 @@ const (
 	Bad
 )
 
+// String is the state as metrics name it.
+func (s State) String() string {
+	switch s {
+	case Good:
+		return "good"
+	case Bad:
+		return "bad"
+	}
+	return "unknown"
+}
+
 // StateOf compares what was measured with a limit. It must not be exceeded; a value at the limit keeps it.
 func StateOf(value fleet.Known[float64], limit float64) State {
 	switch {

@@ -275,6 +275,21 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// A choice is the same after a restart, and so is none.
+func TestChoiceSurvivesARestart(t *testing.T) {
+	var none Account
+	moved := Account{Choice: Choice{Quantile: 0.99, Moved: epoch, Why: reason.Of(reason.QuantileKeeps, "p99", 3, "40")}}
+	for _, a := range []Account{none, moved} {
+		back, err := Unmarshal(Marshal(&a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(a.Choice, back.Choice); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
 func TestLadder(t *testing.T) {
 	l := Ladder()
 	if len(l) != Notches || l[0] != 0.5 || l[Notches-1] != 0.999 {

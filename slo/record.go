@@ -108,7 +108,7 @@ func (r *Record) Try(t *Trial) {
 		return
 	}
 	short := t.Load > float64(t.Ready)*t.Carries
-	if t.Minute.All == Bad && (!short || !t.Minute.Cause.byQuantile()) {
+	if t.Minute.All == Bad && (!short || !t.Minute.Cause.Curable()) {
 		day.apart++
 		return
 	}

@@ -117,8 +117,8 @@ func (w *writer) budget(b *Budget) {
 	w.int(b.since)
 	w.int(b.next)
 	w.int(b.first)
-	w.uint(b.hours[0].Known() + b.hours[0].Unknown)
-	w.uint(b.hours[len(b.hours)-1].Known() + b.hours[len(b.hours)-1].Unknown)
+	w.uint(b.hours[0].known() + int(b.hours[0].unknown))
+	w.uint(b.hours[len(b.hours)-1].known() + int(b.hours[len(b.hours)-1].unknown))
 	for i := 0; i < len(b.hours); {
 		i += w.hours(b.hours[i:])
 	}
@@ -140,26 +140,26 @@ func (w *writer) budget(b *Budget) {
 }
 
 // hours writes the first hour, or the run that it begins, and returns how many those are.
-func (w *writer) hours(hs []Count) int {
-	run := func(same func(Count) bool) int {
+func (w *writer) hours(hs []hour) int {
+	run := func(same func(hour) bool) int {
 		n := 0
 		for n < len(hs) && same(hs[n]) {
 			n++
 		}
 		return n
 	}
-	if n := run(func(c Count) bool { return c.Bad == 0 && c.Unknown == 0 }); n > 0 {
+	if n := run(func(h hour) bool { return h.bad == 0 && h.unknown == 0 }); n > 0 {
 		w.byte(runGood)
 		w.uint(n)
 		return n
 	}
-	if n := run(func(c Count) bool { return c.Known() == 0 }); n > 0 {
+	if n := run(func(h hour) bool { return h.known() == 0 }); n > 0 {
 		w.byte(runUnknown)
 		w.uint(n)
 		return n
 	}
-	w.byte(byte(hs[0].Bad))
-	w.byte(byte(hs[0].Unknown))
+	w.byte(hs[0].bad)
+	w.byte(hs[0].unknown)
 	return 1
 }
 
@@ -238,11 +238,13 @@ func (r *reader) check(b *Budget, hours int) {
 func (r *reader) hours(b *Budget, n int, whole func(i int) int) {
 	mark := r.byte()
 	if mark < runGood {
-		c := Count{Bad: int(mark), Unknown: int(r.byte())}
-		if c.Good = whole(len(b.hours)) - c.Bad - c.Unknown; c.Good < 0 {
-			r.fail(fmt.Errorf("an hour of %d minutes too many", -c.Good))
+		h := hour{bad: mark, unknown: r.byte()}
+		good := whole(len(b.hours)) - int(h.bad) - int(h.unknown)
+		if good < 0 {
+			r.fail(fmt.Errorf("an hour of %d minutes too many", -good))
 		}
-		b.hours = append(b.hours, c)
+		h.good = uint8(good)
+		b.hours = append(b.hours, h)
 		return
 	}
 	if mark > runUnknown {
@@ -253,11 +255,11 @@ func (r *reader) hours(b *Budget, n int, whole func(i int) int) {
 		r.fail(errors.New("a run of no hours"))
 	}
 	for range run {
-		c := Count{Good: whole(len(b.hours))}
+		h := hour{good: uint8(whole(len(b.hours)))}
 		if mark == runUnknown {
-			c = Count{Unknown: c.Good}
+			h = hour{unknown: h.good}
 		}
-		b.hours = append(b.hours, c)
+		b.hours = append(b.hours, h)
 	}
 }
 
@@ -290,7 +292,7 @@ func Marshal(a *Account) []byte {
 	w.budget(&a.Budget)
 	w.record(&a.Record)
 	w.double(a.Choice.Quantile)
-	w.int(minuteOf(a.Choice.Moved))
+	w.int(max(minuteOf(a.Choice.Moved), 0))
 	w.text(string(a.Choice.Why.Code))
 	w.uint(len(a.Choice.Why.Args))
 	for _, arg := range a.Choice.Why.Args {
@@ -306,7 +308,10 @@ func Unmarshal(buf []byte) (Account, error) {
 		return Account{}, fmt.Errorf("slo: account of version %d, this process writes version %d", v, version)
 	}
 	a := Account{Budget: r.budget(), Record: r.record()}
-	a.Choice = Choice{Quantile: r.double(), Moved: timeOf(min(max(r.int(), 0), mostMinute))}
+	a.Choice.Quantile = r.double()
+	if moved := r.int(); moved > 0 { // else it never did
+		a.Choice.Moved = timeOf(min(moved, mostMinute))
+	}
 	a.Choice.Why.Code = reason.Code(r.text(mostText))
 	for range r.uint(8) {
 		a.Choice.Why.Args = append(a.Choice.Why.Args, r.text(mostText))

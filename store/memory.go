@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
+	"github.com/springtide/springtide/slo"
 )
 
 // rowsPerInsert is how many rows one statement writes: enough to make round trips rare, and far below the 32,766 parameters that SQLite
@@ -76,6 +77,28 @@ func (s *Store) SavePaces(ctx context.Context, ps reclaim.Paces) error {
 		rows[fleet.ServiceID(key)] = p
 	}
 	return saveJSON(ctx, s, "paces", "pace", rows)
+}
+
+// LoadAccounts implements the loop's Memory. An account of another version, or that cannot be read, is left out: its
+// minutes are counted again.
+func (s *Store) LoadAccounts(ctx context.Context) (map[fleet.ServiceID]slo.Account, error) {
+	return loadBodies(ctx, s, "accounts", "a stored budget cannot be read and is counted again",
+		func(body []byte) (slo.Account, error) {
+			body, err := unpack(body)
+			if err != nil {
+				return slo.Account{}, err
+			}
+			return slo.Unmarshal(body)
+		})
+}
+
+// SaveAccounts implements the loop's Memory.
+func (s *Store) SaveAccounts(ctx context.Context, as map[fleet.ServiceID]*slo.Account) error {
+	ids := slices.Sorted(maps.Keys(as))
+	return s.saveBodies(ctx, "accounts", len(ids), func(i int) (fleet.ServiceID, []byte, error) {
+		body, err := pack(slo.Marshal(as[ids[i]]))
+		return ids[i], body, err
+	})
 }
 
 // loadBodies reads a table of one body a service. A body that cannot be unpacked is left out with a warning: what it held is learned again,

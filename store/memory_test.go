@@ -19,6 +19,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/series"
+	"github.com/springtide/springtide/slo"
 )
 
 // examplePortrait is folded from two days of load that rise with the level.
@@ -31,6 +32,22 @@ func examplePortrait(service fleet.ServiceID, level float64) portrait.Portrait {
 	}
 	p := portrait.Portrait{Version: portrait.Version, Service: service}
 	return portrait.Fold(p, portrait.Batch{Load: load, StartUps: []time.Duration{time.Minute}}, portrait.Options{})
+}
+
+// exampleAccounts are one of a service that is bad now and then, and one of a service that was never judged.
+func exampleAccounts() map[fleet.ServiceID]*slo.Account {
+	var cart slo.Account
+	for i := range 3000 {
+		m := slo.Minute{At: epoch.Add(time.Duration(i) * time.Minute), All: slo.Good, Names: []string{"cpu"},
+			States: []slo.State{slo.Good}}
+		if i%100 == 3 {
+			m.All, m.States[0], m.Cause = slo.Bad, slo.Bad, slo.Forecast
+		}
+		cart.Budget.Add(m, slo.DefaultOver)
+	}
+	cart.Choice = slo.Choose(slo.Choice{}, &cart.Record, slo.Terms{Now: epoch, Good: slo.DefaultGood,
+		Over: slo.DefaultOver})
+	return map[fleet.ServiceID]*slo.Account{"shop/cart": &cart, "shop/pay": {}}
 }
 
 func exampleTide(service fleet.ServiceID, made time.Time) forecast.Tide {
@@ -80,6 +97,12 @@ func testRestart(t *testing.T, w world) {
 			{Name: "11.11", Kind: calendar.Sale, Day: 20_000, Log: []float64{0.5, 1.25}}}}, Made: epoch, Kin: "UTC|CN|", Dates: "UTC|CN|"},
 		"shop/pay": {Made: epoch},
 	}
+	accounts := exampleAccounts()
+	if err := errors.Join(s.SaveAccounts(t.Context(), map[fleet.ServiceID]*slo.Account{"shop/cart": {},
+		"shop/pay": accounts["shop/pay"]}),
+		s.SaveAccounts(t.Context(), map[fleet.ServiceID]*slo.Account{"shop/cart": accounts["shop/cart"]})); err != nil {
+		t.Fatal(err)
+	}
 	paces := reclaim.Paces{reclaim.EndKey("online", "Job", 0): reclaim.Pace{}.Add(20*time.Second, epoch), reclaim.CleanKey("online"): {}}
 	if err := s.SavePaces(t.Context(), paces); err != nil {
 		t.Fatal(err)
@@ -124,6 +147,15 @@ func testRestart(t *testing.T, w world) {
 	summaries, err := s.LoadSummaries(t.Context())
 	if d := cmp.Diff(sums, summaries); err != nil || d != "" {
 		t.Errorf("summaries: %v (-want +got):\n%s", err, d)
+	}
+	kept, err := s.LoadAccounts(t.Context())
+	if err != nil || len(kept) != len(accounts) {
+		t.Errorf("%d accounts: %v", len(kept), err)
+	}
+	for id, want := range accounts {
+		if got := kept[id]; !bytes.Equal(slo.Marshal(want), slo.Marshal(&got)) {
+			t.Errorf("the account of %s came back changed", id)
+		}
 	}
 	if got, err := s.LoadPaces(t.Context()); err != nil || cmp.Diff(paces, got) != "" {
 		t.Errorf("paces: %v\n%s", err, cmp.Diff(paces, got))

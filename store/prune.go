@@ -33,6 +33,8 @@ func (s *Store) prune(ctx context.Context, now time.Time) {
 			micros(time.Now().Add(-s.o.KeepPortraits))},
 		{`DELETE FROM paces WHERE service IN (SELECT service FROM paces WHERE saved_at < ? ORDER BY service LIMIT ?)`,
 			micros(time.Now().Add(-s.o.KeepPortraits))},
+		{`DELETE FROM accounts WHERE service IN (SELECT service FROM accounts WHERE saved_at < ? ORDER BY service LIMIT ?)`,
+			micros(time.Now().Add(-s.o.KeepPortraits))},
 		{`DELETE FROM portraits WHERE service IN (SELECT service FROM portraits WHERE saved_at < ? ORDER BY service LIMIT ?)`,
 			micros(time.Now().Add(-s.o.KeepPortraits))},
 	}

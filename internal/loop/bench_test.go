@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/series"
 	"github.com/springtide/springtide/signal"
+	"github.com/springtide/springtide/slo"
 )
 
 // The size that the loop is measured at.
@@ -190,6 +191,14 @@ func (f *benchFleet) LoadSummaries(context.Context) (map[fleet.ServiceID]loop.Su
 func (f *benchFleet) LoadPaces(context.Context) (reclaim.Paces, error) { return nil, nil }
 
 func (f *benchFleet) SavePaces(context.Context, reclaim.Paces) error { return nil }
+
+func (f *benchFleet) LoadAccounts(context.Context) (map[fleet.ServiceID]slo.Account, error) {
+	return nil, nil
+}
+
+func (f *benchFleet) SaveAccounts(context.Context, map[fleet.ServiceID]*slo.Account) error {
+	return nil
+}
 
 func (f *benchFleet) LoadDays(context.Context) (map[fleet.ServiceID]loop.Days, error) {
 	return nil, nil

@@ -121,6 +121,7 @@ func (l *Loop) forget(s *fleet.Snapshot) {
 	drop(l.summaries, s)
 	drop(l.days, s)
 	drop(l.progress, s)
+	l.promises.forget(s)
 }
 
 func drop[V any](m map[fleet.ServiceID]V, s *fleet.Snapshot) {
@@ -268,7 +269,8 @@ func (l *Loop) save(ctx context.Context, now time.Time) error {
 		}
 	}
 	err := errors.Join(l.p.Memory.SavePortraits(ctx, ps), l.p.Memory.SaveTides(ctx, ts), l.p.Memory.SaveSummaries(ctx, l.summaries),
-		l.p.Memory.SaveDays(ctx, l.days), l.p.Memory.SavePaces(ctx, l.paces.known))
+		l.p.Memory.SaveDays(ctx, l.days), l.p.Memory.SavePaces(ctx, l.paces.known),
+		l.p.Memory.SaveAccounts(ctx, l.promises.accounts))
 	if err == nil {
 		l.saved = now
 	}
@@ -289,6 +291,9 @@ func (l *Loop) record(ctx context.Context, s *fleet.Snapshot, plan *planner.Plan
 	err := errors.Join(l.p.Memory.SaveDecisions(ctx, fresh),
 		l.p.Journal.Append(ctx, &Record{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, InputDigest: digest(s),
 			Plan: plan, Receipt: receipt, Took: t.laps()}))
+	if err == nil {
+		err = l.saveBroken(ctx)
+	}
 	if err == nil && s.At.Sub(l.saved) >= l.o.Save {
 		err = l.save(ctx, s.At)
 	}

@@ -105,6 +105,7 @@ type Loop struct {
 	ready firstReady
 	// progress is how far the history of each service is learned; see [Loop.progressOf].
 	progress map[fleet.ServiceID]*progress
+	promises promises
 }
 
 // progress is how far the history of one service is learned, and what was seen live since. It ends with the process.
@@ -137,7 +138,7 @@ func New(p Ports, o Options) *Loop {
 		portraits: map[fleet.ServiceID]portrait.Portrait{}, tides: map[fleet.ServiceID]forecast.Tide{},
 		decisions: map[fleet.ServiceID][]hpa.Decision{}, summaries: map[fleet.ServiceID]Summary{}, days: map[fleet.ServiceID]Days{},
 		progress: map[fleet.ServiceID]*progress{}, gangs: map[fleet.JobID]fleet.Gang{}, waits: newWaits(), calendars: map[string]calendarDays{},
-		paces: newPaceWatch(), ready: firstReady{}}
+		paces: newPaceWatch(), ready: firstReady{}, promises: newPromises()}
 }
 
 // progressOf is the progress of a service, which begins when it is first asked for.
@@ -210,6 +211,11 @@ func (l *Loop) remember(ctx context.Context) {
 		l.p.Log.Warn("how long recalls take could not be loaded and is learned again", "err", err)
 	}
 	maps.Copy(l.paces.known, paces)
+	accounts, err := l.p.Memory.LoadAccounts(ctx)
+	if err != nil {
+		l.p.Log.Warn("budgets could not be loaded and are counted again", "err", err)
+	}
+	l.promises.load(accounts)
 	ds, err := l.p.Memory.LoadDecisions(ctx, l.p.Clock.Now().Add(-l.o.Remember))
 	if err != nil {
 		l.p.Log.Warn("the history of decisions could not be loaded: nothing scales in for one window", "err", err)
@@ -235,6 +241,8 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	l.ready.see(s)
 	historyErr := l.learn(ctx, s)
 	t.lap("learn")
+	l.restore(ctx, s)
+	l.promises.inForce(s)
 	samples, err := l.p.History.Live(ctx, s.Services, s.At)
 	historyErr = errors.Join(historyErr, err)
 	live, lacking := l.observe(s, &samples)
@@ -246,11 +254,14 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	go func() { fetched <- l.p.History.Prefetch(ctx, s.Services, s.At) }()
 
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
-		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner}
+		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner,
+		Quantiles: l.promises.quantiles(s.At)}
 	l.waits.ahead(&in)
 	l.links.fill(&in)
 	plan := planner.Make(in)
 	t.lap("plan")
+	l.promises.judge(s, &plan, live, l.portraits)
+	t.lap("judge")
 
 	receipt, applyErr := l.p.Actuator.Apply(ctx, &plan)
 	t.lap("act")
@@ -261,7 +272,8 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	t.lap("record")
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
-			Summaries: l.summaries, Links: l.links.known, Thawed: l.thawed, QueryProblems: problems, HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
+			Summaries: l.summaries, Links: l.links.known, Accounts: l.promises.accounts, Thawed: l.thawed,
+			QueryProblems: problems, HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}
@@ -341,7 +353,7 @@ func (l *Loop) report(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, t
 	}
 	if l.p.Metrics != nil {
 		l.p.Metrics.finished.Set(float64(l.p.Clock.Now().Unix()))
-		l.p.Metrics.observe(s, plan, receipt, l.portraits, l.tides, t, historyErr, storeErr)
+		l.p.Metrics.observe(s, plan, receipt, l.portraits, l.tides, &l.promises, t, historyErr, storeErr)
 	}
 }
 

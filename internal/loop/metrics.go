@@ -30,6 +30,7 @@ type Metrics struct {
 	broken     *prometheus.CounterVec
 	lateBinds  prometheus.Counter
 	demanded   *prometheus.HistogramVec
+	slo        sloMetrics
 
 	board board
 	// The numbers on the board.
@@ -145,7 +146,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.waiting = b.gauge("jobs_waiting", "Jobs that wait to begin, by what they wait for (Tide, StableRoom, Quota, QuotaRoom, Size, Room, Unforeseen, BackedOff).", "reason")
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
-	r.MustRegister(m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, m.lateBinds, m.demanded, b)
+	m.slo.declare(b, service)
+	r.MustRegister(m.slo.judged, m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, m.lateBinds, m.demanded, b)
 	return m
 }
 
@@ -153,7 +155,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 func (m *Metrics) unobserved() { m.source.WithLabelValues("cluster").Set(0) }
 
 func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receipt, portraits map[fleet.ServiceID]portrait.Portrait,
-	tides map[fleet.ServiceID]forecast.Tide, t *timer, historyErr, storeErr error) {
+	tides map[fleet.ServiceID]forecast.Tide, kept *promises, t *timer, historyErr, storeErr error) {
 	m.cycleTotal.Inc()
 	for _, lap := range t.steps {
 		m.cycles.WithLabelValues(lap.name).Observe(lap.took.Seconds())
@@ -190,7 +192,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.source.WithLabelValues("history").Set(bit(historyErr == nil))
 	m.source.WithLabelValues("store").Set(bit(storeErr == nil))
 
-	perService := 13 + len(forecastQuantiles)*len(forecastLeads)
+	perService := 13 + 14 + len(forecastQuantiles)*len(forecastLeads)
 	p := make(page, 0, 64+perService*len(s.Services)+64*len(s.Pools))
 	p.set(m.withheld, float64(len(plan.Withheld)))
 	p.set(m.frozen, bit(s.Frozen != ""))
@@ -204,6 +206,7 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.tenants(&p, s, plan)
 	m.jobs(&p, plan)
 	m.links(&p, plan)
+	m.slo.show(&p, s, kept)
 	m.board.show(p)
 }
 

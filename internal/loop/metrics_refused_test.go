@@ -24,7 +24,7 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 		Jobs:     []fleet.Job{{ID: "ml/train", Blocked: fleet.Problem{Reason: "WorkloadNotFound", Message: "there is none"}}},
 	}
 	plan := &planner.Plan{Targets: []hpa.Target{{Service: "shop/cart"}, {Service: "shop/till"}}}
-	m.observe(s, plan, &Receipt{}, nil, nil, newTimer(func() {}), nil, nil)
+	m.observe(s, plan, &Receipt{}, nil, nil, nil, newTimer(func() {}), nil, nil)
 	want := `# HELP springtide_object_refused 1 for each object that is not accepted, so that nothing is done for it. Its condition Accepted says why.
 # TYPE springtide_object_refused gauge
 springtide_object_refused{kind="CapacityPool",name="web",namespace="",reason="PoolsOverlap"} 1
@@ -55,7 +55,7 @@ func TestHeldObjectsAreShown(t *testing.T) {
 	for i := range s.Services {
 		plan.Targets[i].Service = s.Services[i].ID
 	}
-	m.observe(s, plan, &Receipt{}, nil, nil, newTimer(func() {}), nil, nil)
+	m.observe(s, plan, &Receipt{}, nil, nil, nil, newTimer(func() {}), nil, nil)
 	want := `# HELP springtide_object_held 1 for each accepted service or job whose size cannot be what is decided, for what others do: Contested, PodsRefused, SetToZero. Its condition AbleToScale says who, and what to do.
 # TYPE springtide_object_held gauge
 springtide_object_held{kind="ElasticJob",name="train",namespace="ml",reason="PodsRefused"} 1

@@ -23,7 +23,7 @@ func TestVictimsThatStayedAreCounted(t *testing.T) {
 		plan.Unmarks = append(plan.Unmarks, planner.Unmark{Pod: pod, Passed: c.passed})
 		r.Results = append(r.Results, Result{Action: "Unmark", Subject: pod.Name.String(), Outcome: c.became})
 	}
-	m.observe(&fleet.Snapshot{}, plan, r, nil, nil, newTimer(func() {}), nil, nil)
+	m.observe(&fleet.Snapshot{}, plan, r, nil, nil, nil, newTimer(func() {}), nil, nil)
 	if n := testutil.ToFloat64(m.stayed); n != 1 {
 		t.Errorf("%v victims stayed, want 1", n)
 	}

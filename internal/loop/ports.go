@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
 	"github.com/springtide/springtide/signal"
+	"github.com/springtide/springtide/slo"
 )
 
 // Observer reads the facts of the cluster.
@@ -114,6 +115,10 @@ type Memory interface {
 	SaveDays(ctx context.Context, ds map[fleet.ServiceID]Days) error
 	LoadPaces(ctx context.Context) (reclaim.Paces, error)
 	SavePaces(ctx context.Context, ps reclaim.Paces) error
+	// LoadAccounts and SaveAccounts keep what became of each service's promise. A save leaves accounts that it does not
+	// name as they are.
+	LoadAccounts(ctx context.Context) (map[fleet.ServiceID]slo.Account, error)
+	SaveAccounts(ctx context.Context, as map[fleet.ServiceID]*slo.Account) error
 	LoadDecisions(ctx context.Context, since time.Time) (map[fleet.ServiceID][]hpa.Decision, error)
 	SaveDecisions(ctx context.Context, ds map[fleet.ServiceID][]hpa.Decision) error
 }
@@ -169,6 +174,9 @@ type Report struct {
 	Summaries map[fleet.ServiceID]Summary
 	// Thawed is when the last freeze was seen to be over; zero where there was none.
 	Thawed time.Time
+	// Accounts are what became of each service's promise. They go on being counted in: a reporter reads them before it
+	// returns.
+	Accounts map[fleet.ServiceID]*slo.Account
 	// Links are how the members of link groups follow each other.
 	Links map[fleet.ServiceID]planner.Link
 	// QueryProblems say why data of a service is missing.

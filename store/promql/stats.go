@@ -19,6 +19,8 @@ import (
 var (
 	_ loop.Metered  = (*History)(nil)
 	_ loop.Doubtful = (*History)(nil)
+
+	_ loop.MinuteHistory = (*History)(nil)
 )
 
 // Cost is what asking took.

@@ -14,6 +14,7 @@ import (
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reclaim"
+	"github.com/springtide/springtide/slo"
 )
 
 // Store implements [loop.Memory]. The zero value is empty and ready. It is not safe for concurrent use.
@@ -23,6 +24,8 @@ type Store struct {
 	Summaries map[fleet.ServiceID]loop.Summary
 	Days      map[fleet.ServiceID]loop.Days
 	Paces     reclaim.Paces
+	// Accounts are marshalled, as the loop goes on counting in its own.
+	Accounts  map[fleet.ServiceID][]byte
 	Decisions map[fleet.ServiceID][]hpa.Decision
 	// Down, where set, is asked by each call. While it returns an error, the store answers with it, and neither keeps nor returns anything.
 	Down func() error
@@ -112,6 +115,36 @@ func (s *Store) LoadPaces(context.Context) (reclaim.Paces, error) { return load(
 // SavePaces implements loop.Memory.
 func (s *Store) SavePaces(_ context.Context, ps reclaim.Paces) error {
 	return save(s, &s.Paces, ps)
+}
+
+// LoadAccounts implements loop.Memory.
+func (s *Store) LoadAccounts(context.Context) (map[fleet.ServiceID]slo.Account, error) {
+	if err := s.down(); err != nil {
+		return nil, err
+	}
+	out := make(map[fleet.ServiceID]slo.Account, len(s.Accounts))
+	for id, form := range s.Accounts {
+		a, err := slo.Unmarshal(form)
+		if err != nil {
+			return nil, err
+		}
+		out[id] = a
+	}
+	return out, nil
+}
+
+// SaveAccounts implements loop.Memory.
+func (s *Store) SaveAccounts(_ context.Context, as map[fleet.ServiceID]*slo.Account) error {
+	if err := s.down(); err != nil {
+		return err
+	}
+	if s.Accounts == nil {
+		s.Accounts = map[fleet.ServiceID][]byte{}
+	}
+	for id, a := range as {
+		s.Accounts[id] = slo.Marshal(a)
+	}
+	return nil
 }
 
 // LoadDecisions implements loop.Memory.
