@@ -28,6 +28,10 @@ func Alerts() []Alert {
 			Expr:        `time() - max(springtide_last_cycle_timestamp_seconds) > 300 or absent(springtide_last_cycle_timestamp_seconds)`,
 			Summary:     "No cycle of the controller has finished for five minutes",
 			Description: "No controller reports a finished cycle: nothing scales, and nothing comes home. `kubectl -n springtide-system get pods,lease` shows whether one runs and leads."},
+		{Name: "SpringtideSLOBurnsFast", Severity: "critical", For: "0m", Sparse: true,
+			Expr:        burnsAt(14.4, "1h", "5m") + ` or ` + burnsAt(6, "6h", "30m"),
+			Summary:     "A service uses up its error budget within days",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} burns its budget {{ $value | humanize }} times faster than its objective allows. `springtide slo -n {{ $labels.namespace }}` says what is left, and why minutes were bad."},
 		{Name: "SpringtideSchedulerStopped", Severity: "critical", For: "2m",
 			Expr:        `max by (partition) (springtide_scheduler_leader) == 0`,
 			Summary:     "A partition of the bundled scheduler places nothing",
@@ -36,6 +40,14 @@ func Alerts() []Alert {
 			Expr:        `sum(rate(springtide_scheduler_binds_total{outcome="refused"}[10m])) > 1`,
 			Summary:     "Many bindings of the bundled scheduler are refused",
 			Description: "{{ $value }} bindings a second come to nothing and are decided again. The scheduler's log says why: another scheduler binds the same pods, or admission refuses them."},
+		{Name: "SpringtideSLOBurnsSlowly", Severity: "warning", For: "0m", Sparse: true,
+			Expr:        burnsAt(3, "1d", "2h") + ` or ` + burnsAt(1, "3d", "6h"),
+			Summary:     "A service uses up its error budget before its window ends",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} burns its budget {{ $value | humanize }} times faster than its objective allows, for hours. `springtide slo -n {{ $labels.namespace }}` says what is left, and why minutes were bad."},
+		{Name: "SpringtideSLOMissed", Severity: "warning", For: "5m", Sparse: true,
+			Expr:        `max by (namespace, service) (springtide_slo_budget_left_seconds) < 0`,
+			Summary:     "A service has missed its objective",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} was bad for longer than its objective allows within its window. `springtide slo -n {{ $labels.namespace }}` says for how long, and why."},
 		{Name: "SpringtideDataStale", Severity: "warning", For: "5m",
 			Expr:        `springtide_service_data_fresh == 0`,
 			Summary:     "A service is sized without fresh data",
@@ -117,6 +129,16 @@ func Alerts() []Alert {
 			Summary:     "All actions have been frozen for an hour",
 			Description: "Nothing scales and nothing is recalled. `springtide thaw` ends it."},
 	}
+}
+
+// burnsAt is where a budget burns at a rate or faster over a long window, and still does over a short one, so that
+// the alert ends soon after what it is for (the SRE workbook, chapter 5: multiwindow, multi-burn-rate alerts). Of
+// two processes that export the same budget, after one took over from the other, the one that says more counts.
+func burnsAt(rate float64, long, short string) string {
+	over := func(window string) string {
+		return fmt.Sprintf(`max by (namespace, service) (springtide_slo_burn_rate{window=%q}) > %v`, window, rate)
+	}
+	return fmt.Sprintf("(%s and %s)", over(long), over(short))
 }
 
 // runbooks is where the page of each alert is, under the alert's name.

@@ -1,6 +1,7 @@
 package dashboards
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -46,6 +47,37 @@ var alertCases = map[string][]alertCase{
 		{series: `up{job="other"} 1x20`, at: 5, fires: []string{`{}`}},
 		// The standby has finished none, and the leader works.
 		{series: "springtide_last_cycle_timestamp_seconds{pod=\"a\"} 0+60x20\n  springtide_last_cycle_timestamp_seconds{pod=\"b\"} 0x20", at: 12},
+	},
+	"SpringtideSLOBurnsFast": {
+		{series: burning("1h", "20x10") + burning("5m", "15x10"), at: 0,
+			fires: []string{`{namespace="shop", service="cart"}`}, says: "shop/cart burns its budget 20 times faster"},
+		{series: burning("6h", "7x10") + burning("30m", "9x10"), at: 3,
+			fires: []string{`{namespace="shop", service="cart"}`}, says: "7 times faster"},
+		// Over: nothing burns any more, or not yet for long enough.
+		{series: burning("1h", "20x10") + burning("5m", "0x10"), at: 3},
+		{series: burning("1h", "14x10") + burning("5m", "200x10"), at: 3},
+		{series: burning("6h", "7x10") + burning("30m", "5x10"), at: 3},
+		{series: burning("1h", "13x10") + burning("30m", "13x10"), at: 3},
+		// Another service does not stand in for the short window.
+		{series: burning("1h", "20x10") + `springtide_slo_burn_rate{namespace="shop",service="pay",window="5m"} 20x10`,
+			at: 3},
+		// The process before exported less, and is gone.
+		{series: burning("1h", "20x10") + burning("5m",
+			"20x10") + `springtide_slo_burn_rate{namespace="shop",service="cart",window="1h",pod="old"} 1x10`, at: 3,
+			fires: []string{`{namespace="shop", service="cart"}`}},
+	},
+	"SpringtideSLOBurnsSlowly": {
+		{series: burning("1d", "3.5x10") + burning("2h", "4x10"), at: 0,
+			fires: []string{`{namespace="shop", service="cart"}`}, says: "3.5 times faster"},
+		{series: burning("3d", "1.2x10") + burning("6h", "2x10"), at: 3,
+			fires: []string{`{namespace="shop", service="cart"}`}},
+		{series: burning("1d", "3.5x10") + burning("2h", "1x10") + burning("3d", "2x10") + burning("6h", "0.9x10"), at: 3},
+		{series: burning("3d", "1x10") + burning("6h", "9x10"), at: 3},
+	},
+	"SpringtideSLOMissed": {
+		{series: `springtide_slo_budget_left_seconds{namespace="shop",service="cart"} 60 -60x10`, at: 7,
+			fires: []string{`{namespace="shop", service="cart"}`}, says: "shop/cart was bad for longer"},
+		{series: `springtide_slo_budget_left_seconds{namespace="shop",service="cart"} 60 0x10`, at: 7},
 	},
 	"SpringtideSchedulerStopped": {
 		{series: `springtide_scheduler_leader{partition="0",pod="a"} 1 0x10`, at: 6, fires: []string{`{partition="0"}`}, says: "partition 0"},
@@ -143,6 +175,11 @@ var alertCases = map[string][]alertCase{
 		{series: `springtide_frozen 1x90`, at: 65, fires: []string{`{}`}, says: "springtide thaw"},
 		{series: `springtide_frozen 1x90`, at: 50},
 	},
+}
+
+// burning is the burn of a service over a window.
+func burning(window, values string) string {
+	return fmt.Sprintf("springtide_slo_burn_rate{namespace=\"shop\",service=\"cart\",window=%q} %s\n  ", window, values)
 }
 
 // TestAlertsFire plays each alert as Prometheus does: the rule of alerts.yaml is evaluated each minute on the engine.

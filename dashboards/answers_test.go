@@ -27,6 +27,9 @@ func TestAnswers(t *testing.T) {
 	for _, a := range Alerts() {
 		exprs = append(exprs, a.Expr)
 	}
+	for _, r := range sloRules() {
+		exprs = append(exprs, r.expr)
+	}
 	store := promqltest.LoadedStorage(t, "load 1m\n"+series(t, exprs))
 	defer store.Close()
 	engine := promqltest.NewTestEngine(t, false, 0, 1e6)

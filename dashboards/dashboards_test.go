@@ -59,6 +59,9 @@ func TestQueries(t *testing.T) {
 	for _, a := range Alerts() {
 		check(a.Name, a.Expr)
 	}
+	for _, r := range sloRules() {
+		check(r.record, r.expr)
+	}
 	for name := range known {
 		if seen[name] == (unshown[name] != "") {
 			t.Errorf("%s: every metric is on a panel or in an alert, or in the list of those that are not (why: %q)", name, unshown[name])
@@ -136,7 +139,7 @@ func TestAlertsAreRules(t *testing.T) {
 }
 
 func TestFilesAreCurrent(t *testing.T) {
-	want := map[string][]byte{"alerts.yaml": AlertsYAML()}
+	want := map[string][]byte{"alerts.yaml": AlertsYAML(), "slo.rules.yaml": SLORulesYAML()}
 	for name, d := range All() {
 		b, err := d.JSON()
 		if err != nil {

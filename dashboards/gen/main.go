@@ -18,6 +18,7 @@ func main() {
 		write(name, b)
 	}
 	write("alerts.yaml", dashboards.AlertsYAML())
+	write("slo.rules.yaml", dashboards.SLORulesYAML())
 }
 
 func write(name string, b []byte) {
