@@ -37,7 +37,7 @@ type ElasticServiceStatus struct {
 	Tide *TideStatus `json:"tide,omitempty"`
 	// Link is how the service follows its link group; unset where it has none.
 	Link *LinkStatus `json:"link,omitempty"`
-	// SLO is the service level in force.
+	// SLO is what became of what the service promises; unset where it promises nothing.
 	SLO *SLOStatus `json:"slo,omitempty"`
 	// Summary says what the last two weeks would have been under Auto.
 	Summary *SummaryStatus `json:"summary,omitempty"`
@@ -64,22 +64,6 @@ type TakeoverStatus struct {
 	Count int32 `json:"count"`
 	// LastTime is when it wrote last, by the managed fields of the target.
 	LastTime metav1.Time `json:"lastTime"`
-}
-
-// SLOStatus is the service level in force.
-type SLOStatus struct {
-	// Objective is how many minutes must be good.
-	Objective ObjectiveStatus `json:"objective"`
-}
-
-// ObjectiveStatus is the objective in force.
-type ObjectiveStatus struct {
-	// GoodMinutes is the share of the minutes.
-	GoodMinutes Percent `json:"goodMinutes"`
-	// Over is the window that rolls.
-	Over Duration `json:"over"`
-	// Default says that the spec states no objective.
-	Default bool `json:"default,omitempty"`
 }
 
 // LinkStatus is how a service follows its link group.

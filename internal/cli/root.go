@@ -21,6 +21,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/rules"
 	"github.com/springtide/springtide/internal/cli/run"
 	"github.com/springtide/springtide/internal/cli/simulate"
+	"github.com/springtide/springtide/internal/cli/slo"
 	"github.com/springtide/springtide/internal/cli/uninstall"
 	"github.com/springtide/springtide/internal/cli/upgrade"
 	"github.com/springtide/springtide/internal/cli/usage"
@@ -30,9 +31,17 @@ import (
 
 // operatorVerbs are the verbs of operators: everything but `run`, `forecast`, `backtest` and `simulate`.
 var operatorVerbs = []cluster.Verb{
-	validate.NewCommand, view.NewServicesCommand, view.NewPoolsCommand, view.NewQuotasCommand, view.NewLoansCommand, view.NewJobsCommand, view.NewNodesCommand, view.NewFestivalsCommand,
+	validate.NewCommand, view.NewServicesCommand, newSLOCommand, view.NewPoolsCommand, view.NewQuotasCommand, view.NewLoansCommand, view.NewJobsCommand, view.NewNodesCommand, view.NewFestivalsCommand,
 	act.NewRecallCommand, explain.NewCommand, festival.NewCommand, adopt.NewCommand, adopt.NewReleaseCommand, act.NewPauseCommand, act.NewResumeCommand, act.NewFreezeCommand,
 	act.NewThawCommand, uninstall.NewCommand, upgrade.NewCommand, act.NewNodeCommand, doctor.NewCommand, rules.NewCommand, newVersionCommand,
+}
+
+// newSLOCommand makes `springtide slo`: the list, and below it the export.
+func newSLOCommand(o *cluster.Options) *cobra.Command {
+	cmd := view.NewBudgetsCommand(o)
+	export := *o
+	cmd.AddCommand(slo.NewExportCommand(&export))
+	return cmd
 }
 
 func newRootCommand() *cobra.Command {
@@ -64,7 +73,7 @@ var groups = []struct {
 	id, title string
 	verbs     []string
 }{
-	{"look", "Look:", []string{"services", "pools", "nodes", "loans", "jobs", "quotas", "festivals", "explain", "doctor"}},
+	{"look", "Look:", []string{"services", "pools", "nodes", "loans", "jobs", "quotas", "festivals", "slo", "explain", "doctor"}},
 	{"act", "Act:", []string{"freeze", "thaw", "pause", "resume", "recall", "festival", "adopt", "release", "node"}},
 	{"try", "Try without a cluster:", []string{"validate", "forecast", "backtest", "simulate"}},
 	{"install", "Install and upgrade:", []string{"run", "rules", "upgrade", "uninstall", "version"}},

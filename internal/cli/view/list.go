@@ -48,6 +48,8 @@ type view[T any] struct {
 	// acts says that a freeze holds what the objects ask for, so that it is shown above them.
 	acts    bool
 	columns []column[T]
+	// least is the title of the column of which the smallest value comes first, as what is left of a budget.
+	least string
 	// seen is when what the status of an object says was seen. Where it is given, a column before the last one says how long ago that is.
 	seen func(*T) *metav1.Time
 	// empty is what to say when there is nothing, with what to do about it.
@@ -204,7 +206,8 @@ func (v *view[T]) sort(items []unstructured.Unstructured, o *cluster.Options, no
 			return err
 		}
 	}
-	slices.SortStableFunc(items, func(a, b unstructured.Unstructured) int { return compareCells(keys[id(&a)], keys[id(&b)]) })
+	order := ordered(v.least != "" && strings.EqualFold(o.SortBy, v.least))
+	slices.SortStableFunc(items, func(a, b unstructured.Unstructured) int { return order(keys[id(&a)], keys[id(&b)]) })
 	return nil
 }
 
@@ -257,8 +260,24 @@ func compareCells(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
+// ordered compares cells as [compareCells] does, or with the smallest number first.
+func ordered(least bool) func(a, b string) int {
+	if !least {
+		return compareCells
+	}
+	return func(a, b string) int {
+		if a != cell.None && b != cell.None {
+			a, b = b, a
+		}
+		return compareCells(a, b)
+	}
+}
+
 func leading(s string) (float64, bool) {
 	i := 0
+	if len(s) > 1 && s[0] == '-' {
+		i = 1
+	}
 	for i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i] == '.') {
 		i++
 	}

@@ -42,6 +42,7 @@ type serviceGist struct {
 	Resized        time.Time
 	Link           string
 	Takeovers      int32
+	SLO            sloGist
 	Conditions     []verdict
 }
 
@@ -75,6 +76,7 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 	if s.Takeovers != nil {
 		g.Takeovers = s.Takeovers.Count
 	}
+	g.SLO = gistOfSLO(s.SLO)
 	if s.Summary != nil {
 		g.Verdict = s.Summary.Verdict
 	}
@@ -212,11 +214,8 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	if x, ok := v.r.Summaries[v.svc.ID]; ok && !x.From.IsZero() {
 		s.Summary = summaryStatus(&x)
 	}
+	s.SLO = v.sloStatus()
 	s.Link = v.linkStatus()
-	if o := v.svc.SLO.Objective; o.Over > 0 {
-		s.SLO = &v1alpha1.SLOStatus{Objective: v1alpha1.ObjectiveStatus{GoodMinutes: v1alpha1.PercentOf(o.GoodMinutes),
-			Over: v1alpha1.DurationOf(o.Over), Default: o.Default}}
-	}
 	if t := v.svc.Takeovers; t.Count > 0 {
 		s.Takeovers = &v1alpha1.TakeoverStatus{Manager: t.By, Count: t.Count, LastTime: metav1.NewTime(t.Last)}
 	}
