@@ -29,9 +29,11 @@ func Alerts() []Alert {
 			Summary:     "No cycle of the controller has finished for five minutes",
 			Description: "No controller reports a finished cycle: nothing scales, and nothing comes home. `kubectl -n springtide-system get pods,lease` shows whether one runs and leads."},
 		{Name: "SpringtideSLOBurnsFast", Severity: "critical", For: "0m", Sparse: true,
-			Expr:        burnsAt(14.4, "1h", "5m") + ` or ` + burnsAt(6, "6h", "30m"),
-			Summary:     "A service uses up its error budget within days",
-			Description: "{{ $labels.namespace }}/{{ $labels.service }} burns its budget {{ $value | humanize }} times faster than its objective allows. `springtide slo -n {{ $labels.namespace }}` says what is left, and why minutes were bad."},
+			Expr:    burnsAt(14.4, "1h", "5m") + ` or ` + burnsAt(6, "6h", "30m"),
+			Summary: "A service uses up its error budget within days",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} burns its budget {{ $value | humanize }} times faster " +
+				"than its objective allows. `springtide slo -n {{ $labels.namespace }}` says what is left, and why minutes were " +
+				"bad."},
 		{Name: "SpringtideSchedulerStopped", Severity: "critical", For: "2m",
 			Expr:        `max by (partition) (springtide_scheduler_leader) == 0`,
 			Summary:     "A partition of the bundled scheduler places nothing",
@@ -41,13 +43,16 @@ func Alerts() []Alert {
 			Summary:     "Many bindings of the bundled scheduler are refused",
 			Description: "{{ $value }} bindings a second come to nothing and are decided again. The scheduler's log says why: another scheduler binds the same pods, or admission refuses them."},
 		{Name: "SpringtideSLOBurnsSlowly", Severity: "warning", For: "0m", Sparse: true,
-			Expr:        burnsAt(3, "1d", "2h") + ` or ` + burnsAt(1, "3d", "6h"),
-			Summary:     "A service uses up its error budget before its window ends",
-			Description: "{{ $labels.namespace }}/{{ $labels.service }} burns its budget {{ $value | humanize }} times faster than its objective allows, for hours. `springtide slo -n {{ $labels.namespace }}` says what is left, and why minutes were bad."},
+			Expr:    burnsAt(3, "1d", "2h") + ` or ` + burnsAt(1, "3d", "6h"),
+			Summary: "A service uses up its error budget before its window ends",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} burns its budget {{ $value | humanize }} times faster " +
+				"than its objective allows, for hours. `springtide slo -n {{ $labels.namespace }}` says what is left, and why " +
+				"minutes were bad."},
 		{Name: "SpringtideSLOMissed", Severity: "warning", For: "5m", Sparse: true,
-			Expr:        `max by (namespace, service) (springtide_slo_budget_left_seconds) < 0`,
-			Summary:     "A service has missed its objective",
-			Description: "{{ $labels.namespace }}/{{ $labels.service }} was bad for longer than its objective allows within its window. `springtide slo -n {{ $labels.namespace }}` says for how long, and why."},
+			Expr:    `max by (namespace, service) (springtide_slo_budget_left_seconds) < 0`,
+			Summary: "A service has missed its objective",
+			Description: "{{ $labels.namespace }}/{{ $labels.service }} was bad for longer than its objective allows within " +
+				"its window. `springtide slo -n {{ $labels.namespace }}` says for how long, and why."},
 		{Name: "SpringtideDataStale", Severity: "warning", For: "5m",
 			Expr:        `springtide_service_data_fresh == 0`,
 			Summary:     "A service is sized without fresh data",

@@ -47,28 +47,34 @@ func Fleet() Dashboard {
 			}},
 			{Title: "Objectives", Panels: []Panel{
 				{Title: "Budget left", Kind: "timeseries", Unit: "s", Width: 8,
-					Description: "Time that may still be bad within the window of the objective: the ten services with the least. Below zero the objective is missed.",
+					Description: "Time that may still be bad within the window of the objective: the ten services with the least. " +
+						"Below zero the objective is missed.",
 					Queries: []Query{{`bottomk(10, max by (namespace, service) (springtide_slo_budget_left_seconds))`,
 						"{{namespace}}/{{service}}"}}},
 				{Title: "Burn over an hour", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
-					Description: "How many times faster than its objective allows a service uses up its budget: the ten fastest. At 1 the budget lasts exactly its window; alerts begin at 14.4 over an hour.",
+					Description: "How many times faster than its objective allows a service uses up its budget: the ten fastest. At " +
+						"1 the budget lasts exactly its window; alerts begin at 14.4 over an hour.",
 					Queries: []Query{{`topk(10, max by (namespace, service) (springtide_slo_burn_rate{window="1h"}) > 0)`,
 						"{{namespace}}/{{service}}"}}},
 				{Title: "Services that miss their objective", Kind: "stat", Unit: "short", Width: 8,
-					Description: "Services with no budget left, and services whose known minutes were good less often than their objective says.",
+					Description: "Services with no budget left, and services whose known minutes were good less often than their " +
+						"objective says.",
 					Queries: []Query{
 						{`count(max by (namespace, service) (springtide_slo_budget_left_seconds) < 0) or vector(0)`, "budget spent"},
 						{`count(max by (namespace, service) (springtide_slo_met_ratio) < on (namespace, service) max by (namespace, service) (springtide_slo_objective_ratio)) or vector(0)`, "below objective"},
 					}},
 				{Title: "Why minutes were bad", Kind: "timeseries", Unit: "s", Width: 8, Stacked: true, Sparse: true,
-					Description: "Bad minutes of all services within their windows, by cause: lending, room, the service's own bounds, quota, start-up, forecast, or its own code.",
+					Description: "Bad minutes of all services within their windows, by cause: lending, room, the service's own " +
+						"bounds, quota, start-up, forecast, or its own code.",
 					Queries: []Query{{`sum by (cause) (max by (namespace, service, cause) (springtide_slo_bad_seconds))`,
 						"{{cause}}"}}},
 				{Title: "Levels that were broken", Kind: "timeseries", Unit: "s", Width: 8, Sparse: true,
 					Description: "Minutes of all services within their windows in which a level was broken, by level.",
-					Queries:     []Query{{`sum by (level) (max by (namespace, service, level) (springtide_slo_level_bad_seconds))`, "{{level}}"}}},
+					Queries: []Query{{`sum by (level) (max by (namespace, service, level) (springtide_slo_level_bad_seconds))`,
+						"{{level}}"}}},
 				{Title: "Quantile in force", Kind: "timeseries", Unit: "percentunit", Width: 8,
-					Description: "Quantile of the tide that services are sized for: the median service, and the lowest and highest of ten. A service inside its budget becomes cheaper, one that burns becomes safer.",
+					Description: "Quantile of the tide that services are sized for: the median service, and the lowest and highest " +
+						"of ten. A service inside its budget becomes cheaper, one that burns becomes safer.",
 					Queries: []Query{
 						{`quantile(0.1, springtide_slo_quantile_ratio)`, "lowest of ten"},
 						{`quantile(0.5, springtide_slo_quantile_ratio)`, "median"},

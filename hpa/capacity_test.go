@@ -117,7 +117,8 @@ func TestALatencyThatIsNotByLoad(t *testing.T) {
 	if l := part(t, tg, "reactive:latency"); l.Replicas.Value != 0 || !l.Replicas.OK {
 		t.Errorf("it asks for %+v", l)
 	}
-	if !slices.Equal(tg.Basis.NotByLoad, []string{p99}) || !strings.Contains(tg.Why().Text(), "more replicas do not help") {
+	if !slices.Equal(tg.Basis.NotByLoad, []string{p99}) || !strings.Contains(tg.Why().Text(),
+		"more replicas do not help") {
 		t.Errorf("%+v: %s", tg.Basis, tg.Why())
 	}
 }

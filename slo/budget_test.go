@@ -13,7 +13,8 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-var opts = cmp.Options{cmp.AllowUnexported(Account{}, Budget{}, Record{}, hour{}, tally{}, trials{}), cmpopts.EquateEmpty()}
+var opts = cmp.Options{cmp.AllowUnexported(Account{}, Budget{}, Record{}, hour{}, tally{}, trials{}),
+	cmpopts.EquateEmpty()}
 
 const week = 7 * 24 * time.Hour
 

@@ -48,10 +48,11 @@ var types = map[string]string{
 		"is so",
 	ConditionRise: "the measured load is more than the replicas could have served, or rose faster than " +
 		"history; there only while it is so",
-	ConditionReady:         "a pool lends, a quota is met, a festival plan acts",
-	ConditionDataFresh:     "the metrics source answers, and what it has of the service is new enough",
-	ConditionSLOMeasured:   "the levels that the SLO names are measured; else CPU sizes the service",
-	ConditionCapacity:      "the load that a replica carries is learned from its levels; else a share of its CPU sizes the service",
+	ConditionReady:       "a pool lends, a quota is met, a festival plan acts",
+	ConditionDataFresh:   "the metrics source answers, and what it has of the service is new enough",
+	ConditionSLOMeasured: "the levels that the SLO names are measured; else CPU sizes the service",
+	ConditionCapacity: "the load that a replica carries is learned from its levels; else a share of its CPU sizes " +
+		"the service",
 	ConditionNotByLoad:     "a level breaks at low loads too, so no replicas are added for it; there only while it is so",
 	ConditionStoreReady:    "the store takes the journal",
 	ConditionAgentAlive:    "the node agents of a pool, or of a loan's machine, show life",

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// SLOStatus is what became of what the service promises. A minute is bad when any level is broken in it, and unknown when
-// nothing measured one of them.
+// SLOStatus is what became of what the service promises. A minute is bad when any level is broken in it, and unknown
+// when nothing measured one of them.
 type SLOStatus struct {
 	// Objective is how many minutes must be good.
 	Objective ObjectiveStatus `json:"objective"`
@@ -15,11 +15,13 @@ type SLOStatus struct {
 	BudgetMinutes int32 `json:"budgetMinutes,omitempty"`
 	// BudgetLeftMinutes is how many of them are left; negative once the objective is missed, unset
 	// while nothing was judged.
+	// +kubebuilder:validation:Minimum=-1000000
 	BudgetLeftMinutes *int32 `json:"budgetLeftMinutes,omitempty"`
 	// UnknownMinutes is how many minutes of the window are not known.
 	// +kubebuilder:validation:Minimum=0
 	UnknownMinutes int32 `json:"unknownMinutes,omitempty"`
-	// Burn1h is how many times faster than allowed the budget was used up over an hour, as in "2.4"; unset while nothing of it is known.
+	// Burn1h is how many times faster than allowed the budget was used up over an hour, as in "2.4"; unset while
+	// nothing of it is known.
 	// +kubebuilder:validation:MaxLength=16
 	Burn1h string `json:"burn1h,omitempty"`
 	// Burn6h is the same over six hours.

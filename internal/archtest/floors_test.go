@@ -13,7 +13,8 @@ import (
 var floors = map[string][][]string{
 	"internal/cli": {
 		{"."}, // the root command
-		{"act", "adopt", "backtest", "doctor", "explain", "festival", "forecast", "rules", "run", "simulate", "slo", "uninstall",
+		{"act", "adopt", "backtest", "doctor", "explain", "festival", "forecast", "rules", "run", "simulate", "slo",
+			"uninstall",
 			"upgrade", "validate", "view",
 			"clitest", "chart/charttest"}, // verbs, and what their tests alone import
 		{"examine", "input", "takeover"},

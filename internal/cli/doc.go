@@ -1,7 +1,9 @@
 // Package cli is the command line of springtide: the root command, the groups of its help, and the reference. Below it are floors. A package imports
 // packages of lower floors alone; internal/archtest holds the order.
 //
-//	verbs          act (pause, freeze, recall, node), adopt, backtest, doctor, explain, festival, forecast, rules, run, simulate, slo,
+// verbs          act (pause, freeze, recall, node), adopt, backtest, doctor, explain, festival, forecast, rules, run,
+// simulate, slo,
+//
 //	               uninstall, upgrade, validate, view (lists); clitest and chart/charttest for their tests
 //	shared steps   examine (questions of doctor and upgrade check), takeover (autoscalers of others), input (series of forecast and backtest)
 //	ways           cluster (flags, clients, our objects, writes), files

@@ -31,7 +31,8 @@ import (
 
 // operatorVerbs are the verbs of operators: everything but `run`, `forecast`, `backtest` and `simulate`.
 var operatorVerbs = []cluster.Verb{
-	validate.NewCommand, view.NewServicesCommand, newSLOCommand, view.NewPoolsCommand, view.NewQuotasCommand, view.NewLoansCommand, view.NewJobsCommand, view.NewNodesCommand, view.NewFestivalsCommand,
+	validate.NewCommand, view.NewServicesCommand, newSLOCommand, view.NewPoolsCommand, view.NewQuotasCommand,
+	view.NewLoansCommand, view.NewJobsCommand, view.NewNodesCommand, view.NewFestivalsCommand,
 	act.NewRecallCommand, explain.NewCommand, festival.NewCommand, adopt.NewCommand, adopt.NewReleaseCommand, act.NewPauseCommand, act.NewResumeCommand, act.NewFreezeCommand,
 	act.NewThawCommand, uninstall.NewCommand, upgrade.NewCommand, act.NewNodeCommand, doctor.NewCommand, rules.NewCommand, newVersionCommand,
 }
@@ -73,7 +74,8 @@ var groups = []struct {
 	id, title string
 	verbs     []string
 }{
-	{"look", "Look:", []string{"services", "pools", "nodes", "loans", "jobs", "quotas", "festivals", "slo", "explain", "doctor"}},
+	{"look", "Look:", []string{"services", "pools", "nodes", "loans", "jobs", "quotas", "festivals", "slo", "explain",
+		"doctor"}},
 	{"act", "Act:", []string{"freeze", "thaw", "pause", "resume", "recall", "festival", "adopt", "release", "node"}},
 	{"try", "Try without a cluster:", []string{"validate", "forecast", "backtest", "simulate"}},
 	{"install", "Install and upgrade:", []string{"run", "rules", "upgrade", "uninstall", "version"}},

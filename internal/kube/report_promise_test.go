@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -19,11 +18,13 @@ import (
 
 // judged is an account of so many minutes up to kubetest.Now, of which the newest were bad.
 func judged(minutes, bad int) *slo.Account {
-	a := &slo.Account{Choice: slo.Choice{Quantile: 0.975, Moved: kubetest.Now, Why: reason.Of(reason.QuantileKeeps, "p97.5", 3,
-		"40")}}
+	a := &slo.Account{Choice: slo.Choice{Quantile: 0.975, Moved: kubetest.Now,
+		Why: reason.Of(reason.QuantileKeeps, "p97.5", 3,
+			"40")}}
 	for i := range minutes {
-		m := slo.Minute{At: kubetest.Now.Add(time.Duration(i-minutes) * time.Minute), All: slo.Good, Names: []string{"latency-p99",
-			"cpu"}, States: []slo.State{slo.Good, slo.Good}}
+		m := slo.Minute{At: kubetest.Now.Add(time.Duration(i-minutes) * time.Minute), All: slo.Good,
+			Names: []string{"latency-p99",
+				"cpu"}, States: []slo.State{slo.Good, slo.Good}}
 		if i >= minutes-bad {
 			m.All, m.States[0], m.Cause = slo.Bad, slo.Bad, slo.Forecast
 			if i%3 == 0 {
@@ -50,10 +51,11 @@ func TestReportSLO(t *testing.T) {
 	got := objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.SLO
 	since := metav1.NewTime(kubetest.Now.Add(-24 * time.Hour))
 	want := &v1alpha1.SLOStatus{Objective: v1alpha1.ObjectiveStatus{GoodMinutes: "99.9%", Over: "28d"},
-		Met: "99.166%", BudgetMinutes: 40, BudgetLeftMinutes: ptr.To[int32](28), Burn1h: "200.0", Burn6h: "33.3",
+		Met: "99.166%", BudgetMinutes: 40, BudgetLeftMinutes: new(int32(28)), Burn1h: "200.0", Burn6h: "33.3",
 		Quantile: "0.975", QuantileReason: "QuantileKeeps",
-		QuantileMessage: "p97.5 is the cheapest that keeps the objective: 3 bad minutes by its size, where 40 are allowed",
-		Since:           &since, Levels: []v1alpha1.SLOLevelStatus{{Name: "latency-p99", Source: "otel", BadMinutes: 12},
+		QuantileMessage:    "p97.5 is the cheapest that keeps the objective: 3 bad minutes by its size, where 40 are allowed",
+		CapacityPerReplica: "10 requests/s", CapacityBasis: "rule: 60% of the CPU request",
+		Since: &since, Levels: []v1alpha1.SLOLevelStatus{{Name: "latency-p99", Source: "otel", BadMinutes: 12},
 			{Name: "cpu"}},
 		Causes: []v1alpha1.SLOCauseStatus{{Cause: "Forecast", BadMinutes: 8}, {Cause: "Quota", BadMinutes: 4}}}
 	if d := cmp.Diff(want, got, cmp.Comparer(func(a, b metav1.Time) bool { return a.Time.Equal(b.Time) })); d != "" {

@@ -71,7 +71,8 @@ func TestRecallsAreMeasured(t *testing.T) {
 	m := NewMetrics(r)
 	at := func(now time.Time, loans ...fleet.Loan) {
 		s := &fleet.Snapshot{At: now, Loans: loans, Pools: []fleet.Pool{{ID: "online", Class: fleet.Online}}}
-		m.observe(s, &planner.Plan{Pools: []planner.PoolView{{Pool: "online"}}}, &Receipt{}, nil, nil, nil, newTimer(func() {}), nil, nil)
+		m.observe(s, &planner.Plan{Pools: []planner.PoolView{{Pool: "online"}}}, &Receipt{}, nil, nil, nil,
+			newTimer(func() {}), nil, nil)
 	}
 	late := fleet.Loan{ID: "late", From: "online", Kind: fleet.KindNode, Phase: fleet.Draining, FirstNotice: noon, Due: noon.Add(5 * time.Minute)}
 	early := fleet.Loan{ID: "early", From: "online", Kind: fleet.KindSocket, Phase: fleet.Noticed, FirstNotice: noon, Due: noon.Add(time.Hour)}

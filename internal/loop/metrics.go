@@ -147,7 +147,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.eta = b.gauge("job_eta_seconds", "How long from now until a waiting job is expected to begin: the bounds of its band and the middle. A bound beyond the week ahead is left out.",
 		"namespace", "job", "bound")
 	m.slo.declare(b, service)
-	r.MustRegister(m.slo.judged, m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall, m.source, m.etas, m.stayed, m.broken, m.lateBinds, m.demanded, b)
+	r.MustRegister(m.slo.judged, m.cycles, m.cycleTotal, m.finished, m.actions, m.evictions, m.kills, m.recall,
+		m.source, m.etas, m.stayed, m.broken, m.lateBinds, m.demanded, b)
 	return m
 }
 

@@ -24,8 +24,10 @@ func NewExportCommand(o *cluster.Options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [NAME...]",
 		Short: "Print the objectives of services for OpenSLO or Sloth",
-		Long: "Print the objective of each service as OpenSLO or as Sloth's PrometheusServiceLevel. An event is a minute, as the\n" +
-			"controller counts it in springtide_slo_judged_seconds_total. Springtide's own alerts watch the same budgets, so those\n" +
+		Long: "Print the objective of each service as OpenSLO or as Sloth's PrometheusServiceLevel. An event is a minute, " +
+			"as the\n" +
+			"controller counts it in springtide_slo_judged_seconds_total. Springtide's own alerts watch the same budgets, so " +
+			"those\n" +
 			"that Sloth would make are off without --alerts.",
 		Example: "  springtide slo export -n shop --format sloth > slos.yaml\n" +
 			"  springtide slo export cart -n shop --format openslo",

@@ -16,7 +16,8 @@ import (
 func service(namespace, name, objective string) v1alpha1.ElasticService {
 	s := v1alpha1.ElasticService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if objective != "" {
-		s.Status.SLO = &v1alpha1.SLOStatus{Objective: v1alpha1.ObjectiveStatus{GoodMinutes: objective, Over: "28d"}}
+		s.Status.SLO = &v1alpha1.SLOStatus{Objective: v1alpha1.ObjectiveStatus{GoodMinutes: v1alpha1.Percent(objective),
+			Over: "28d"}}
 	}
 	return s
 }

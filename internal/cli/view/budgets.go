@@ -27,7 +27,10 @@ func NewBudgetsCommand(o *cluster.Options) *cobra.Command {
 		empty: "no ElasticService: write one, or take over an HPA with springtide adopt",
 		seen:  func(s *S) *metav1.Time { return s.Status.ObservedTime },
 		columns: []column[S]{
-			{"OBJECTIVE", always, of(func(s *v1alpha1.SLOStatus) string { return string(s.Objective.GoodMinutes) + "/" + string(s.Objective.Over) })},
+			{"OBJECTIVE", always, of(func(s *v1alpha1.SLOStatus) string {
+				return string(s.Objective.GoodMinutes) + "/" +
+					string(s.Objective.Over)
+			})},
 			{"MET", always, of(func(s *v1alpha1.SLOStatus) string { return s.Met })},
 			{"BUDGET", always, of(func(s *v1alpha1.SLOStatus) string {
 				if s.BudgetLeftMinutes == nil {
@@ -47,10 +50,14 @@ func NewBudgetsCommand(o *cluster.Options) *cobra.Command {
 	return newListCommand(o, v, &cobra.Command{
 		Use:   "slo",
 		Short: "List what is left of services' error budgets, and why minutes were bad",
-		Long: "List services by what became of their objectives. A minute is bad when any stated level is broken in it. BUDGET is how\n" +
-			"many more minutes may be bad within the window, and of how many; below zero the objective is missed. A BURN of 1 uses\n" +
-			"the budget up exactly as the window ends. CAUSES are Lending, Room, Bounds, Quota, StartUp, Forecast, Service (its own\n" +
-			"code) and Unwatched (read back from Prometheus). QUANTILE is the quantile of the tide that the service is sized for;\n" +
+		Long: "List services by what became of their objectives. A minute is bad when any stated level is broken in it. " +
+			"BUDGET is how\n" +
+			"many more minutes may be bad within the window, and of how many; below zero the objective is missed. A BURN of 1 " +
+			"uses\n" +
+			"the budget up exactly as the window ends. CAUSES are Lending, Room, Bounds, Quota, StartUp, Forecast, Service " +
+			"(its own\n" +
+			"code) and Unwatched (read back from Prometheus). QUANTILE is the quantile of the tide that the service is sized " +
+			"for;\n" +
 			"-o wide says why.",
 		Example: "  springtide slo -A --sort-by budget\n  springtide slo export -n shop --format sloth",
 	})

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
@@ -31,7 +29,8 @@ func gistOfSLO(s *v1alpha1.SLOStatus) sloGist {
 		return sloGist{}
 	}
 	burn, _ := strconv.ParseFloat(s.Burn1h, 64)
-	return sloGist{Quantile: s.Quantile, Why: s.QuantileReason, Missed: s.BudgetLeftMinutes != nil && *s.BudgetLeftMinutes < 0,
+	return sloGist{Quantile: s.Quantile, Why: s.QuantileReason, Missed: s.BudgetLeftMinutes != nil &&
+		*s.BudgetLeftMinutes < 0,
 		Burns: burn >= slo.BurnRises, Objective: s.Objective, Capacity: s.CapacityPerReplica, Basis: s.CapacityBasis}
 }
 
@@ -69,7 +68,8 @@ func (v *serviceView) capacityStatus(s *v1alpha1.SLOStatus) {
 // budgetStatus fills in what was judged.
 func (v *serviceView) budgetStatus(s *v1alpha1.SLOStatus, a *slo.Account, good float64, over time.Duration) {
 	b := &a.Budget
-	s.BudgetMinutes, s.BudgetLeftMinutes = int32(slo.Allowed(good, over)+1e-6), ptr.To(int32(math.Floor(b.Left(good, over)+1e-6)))
+	s.BudgetMinutes, s.BudgetLeftMinutes = int32(slo.Allowed(good, over)+1e-6), new(int32(math.Floor(b.Left(good,
+		over)+1e-6)))
 	s.UnknownMinutes = int32(b.Sum().Unknown)
 	s.Burn1h, s.Burn6h = burnText(b.Burn(time.Hour, good)), burnText(b.Burn(6*time.Hour, good))
 	s.Quantile, s.QuantileReason = strconv.FormatFloat(v.svc.Quantile, 'f', -1, 64), string(a.Choice.Why.Code)
