@@ -21,8 +21,12 @@ func main() {
 	folder := flag.String("scenarios", "sim/scenario/examples", "folder of the scenarios")
 	seeds := flag.Uint64("seeds", 3, "seeds that are played")
 	days := flag.Float64("days", 0, "shorten the runs to so many days")
+	short := flag.Bool("short", false, "for cost: the default quantile alone")
 	in := flag.String("in", "", "for wall: what the test measured")
 	flag.Parse()
+	if *short {
+		quantiles = []float64{byDefault}
+	}
 	if err := run(*part, *folder, *in, *seeds, *days); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/slo:", err)
 		os.Exit(1)
