@@ -61,7 +61,8 @@ func Fleet() Dashboard {
 						"objective says.",
 					Queries: []Query{
 						{`count(max by (namespace, service) (springtide_slo_budget_left_seconds) < 0) or vector(0)`, "budget spent"},
-						{`count(max by (namespace, service) (springtide_slo_met_ratio) < on (namespace, service) max by (namespace, service) (springtide_slo_objective_ratio)) or vector(0)`, "below objective"},
+						{"count(max by (namespace, service) (springtide_slo_met_ratio) < on (namespace, service) " +
+							"max by (namespace, service) (springtide_slo_objective_ratio)) or vector(0)", "below objective"},
 					}},
 				{Title: "Why minutes were bad", Kind: "timeseries", Unit: "s", Width: 8, Stacked: true, Sparse: true,
 					Description: "Bad minutes of all services within their windows, by cause: lending, room, the service's own " +

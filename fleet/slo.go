@@ -89,12 +89,13 @@ type Objective struct {
 }
 
 // SLO is the service level that sizing protects: the service is sized by the level that asks for most, and each level
-// is judged by
-// itself.
+// is judged by itself.
 type SLO struct {
 	// Levels have unique names. Order: latencies by quantile, then errors, throughput, backlog, cpu, memory, gpu.
 	Levels    []Level
 	Objective Objective
+	// Explore lets the service approach its knee in quiet hours, to learn what a replica carries.
+	Explore bool
 }
 
 // Levels is an SLO of these levels, without an objective.

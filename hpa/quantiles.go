@@ -15,10 +15,10 @@ func (d *Demand) atQuantiles(quantiles []float64) []int32 {
 			}
 		}
 	}
-	b := d.z.bounds(d.z.now, d.z.now.Add(1))
+	b := d.plain.bounds(d.plain.now, d.plain.now.Add(1))
 	out := make([]int32, len(quantiles))
 	for i, q := range quantiles {
-		z := *d.z
+		z := *d.plain
 		z.quantile, z.missing, z.notes = q, nil, nil
 		own := []Part{z.forecastPart()}
 		if p, ok := z.festivalPart(); ok {

@@ -85,7 +85,8 @@ func (z *sizer) floorOnly() bool { return z.svc.Actuation == fleet.ByHPAFloor }
 // Demand is what one service asks for by its own signals, now and over the coming day. It is made once a cycle and never changes; what others have to
 // say to it comes as [Bounds].
 type Demand struct {
-	z *sizer
+	// z sizes for now, plain for all hours: they differ while the service explores alone.
+	z, plain *sizer
 	// target is what no bound changes, floors and reactive are the parts but for the call chain's, the minimum and the latency's.
 	target           Target
 	floors, reactive []Part
@@ -95,7 +96,8 @@ type Demand struct {
 // withholds the action.
 func Ask(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, now time.Time, o Options) *Demand {
 	z := newSizer(svc, &p, &t, &live, now, o)
-	d := z.ask()
+	d := z.exploring().ask()
+	d.plain = z
 	d.target.Ahead = z.ahead()
 	d.target.AtQuantiles = d.atQuantiles(o.Quantiles)
 	if d.target.DataFresh {
@@ -106,7 +108,7 @@ func Ask(svc *fleet.Service, p portrait.Portrait, t forecast.Tide, live Live, no
 
 // Median is the demand of now if the tide comes as its median has it, without the day ahead: what lies above it is insurance.
 func (d *Demand) Median() *Demand {
-	z := *d.z
+	z := *d.plain
 	z.quantile, z.missing, z.notes = min(z.quantile, 0.5), nil, nil
 	if !z.svc.Desired.OK {
 		z.miss(MissingReplicas, "")
@@ -191,14 +193,14 @@ func (d *Demand) Worst() int32 {
 	if d.target.DataFresh {
 		return 0
 	}
-	worst := d.z.svc.Max
-	if d.z.capacityKnown && d.z.p.Peak > 0 {
-		worst = min(worst, ceil(d.z.p.Peak*peakMargin/d.z.capacity))
+	worst := d.plain.svc.Max
+	if d.plain.capacityKnown && d.plain.p.Peak > 0 {
+		worst = min(worst, ceil(d.plain.p.Peak*peakMargin/d.plain.capacity))
 	}
 	if d.target.LiveMost > 0 {
 		worst = min(worst, d.target.LiveMost)
 	}
-	return max(worst, int32(d.z.svc.Standing()))
+	return max(worst, int32(d.plain.svc.Standing()))
 }
 
 // most is the largest known ask of some parts.

@@ -23,6 +23,8 @@ type Live struct {
 	LoadSignal portrait.Signal
 	// Latency is the SLO quantile of the last minutes.
 	Latency fleet.Known[time.Duration]
+	// Budget is the share (0..1) of the objective's budget that is left; negative once the objective is missed.
+	Budget fleet.Known[float64]
 	// Signals are the totals of the service's own metrics, by the metric's name.
 	Signals map[string]fleet.Known[float64]
 	// Unconfirmed says what was measured and is not believed; see [Believe].

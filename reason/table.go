@@ -256,6 +256,7 @@ const (
 	FewMinutes       Code = "FewMinutes"
 	LoadNotSeen      Code = "LoadNotSeen"
 	LevelNotByLoad   Code = "LevelNotByLoad"
+	Exploring        Code = "Exploring"
 )
 
 // Codes of a size: the story that hpa.Target.Why tells, and what held, cut or raised it.
@@ -618,6 +619,8 @@ var groups = []group{
 			"too few minutes show the objective"},
 		LoadNotSeen: {"%s is shown to hold up to a load of %s a replica, and no higher one was seen for long enough",
 			"replicas never had the load that the rule gives them, for long enough"},
+		Exploring: {"explores: a replica is given %s where %s is known to hold",
+			"quiet hours are used to learn what a replica carries (slo.explore: Slow)"},
 		LevelNotByLoad: {"%s breaks at half of the load too, so more replicas do not help",
 			"the cause of the level is not load"},
 	}},

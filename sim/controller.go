@@ -40,6 +40,8 @@ type controllerOptions struct {
 	HoldFor time.Duration
 	// Quantile (0..1) is the availability asked for; 0 leaves it to the scenario.
 	Quantile float64
+	// ByObjective states none, so that the loop chooses it by the objective of each service.
+	ByObjective bool
 	// Patience is what the online pool waits for pods that a disruption budget keeps; 0 is the default. A test takes it away.
 	Patience time.Duration
 }
@@ -244,7 +246,10 @@ func (c *controller) serviceFacts(i int) fleet.Service {
 		x.Min, x.Max = int32(w.Min), int32(w.Max)
 		f.Windows = append(f.Windows, x)
 	}
-	if c.o.Quantile > 0 {
+	switch {
+	case c.o.ByObjective:
+		f.Quantile = 0
+	case c.o.Quantile > 0:
 		f.Quantile = c.o.Quantile
 	}
 	if c.o.Target > 0 {

@@ -105,7 +105,8 @@ func TestSizedByTheTrueCurve(t *testing.T) {
 			o.Load.Values[k] *= o.Capacity() / before
 		}
 		b.Jitter = 0.03
-		row := Row{Policy: Springtide, Lender: LendNone, Target: 95, Knob: KnobAvailability, Default: true}
+		row := Row{Policy: Springtide, Lender: LendNone, Target: 95, Knob: KnobAvailability, Default: true,
+			Capacity: CapacityRule}
 		rule := play(t, b, row)
 		row.Capacity = CapacityTrue
 		truth := play(t, b, row)

@@ -92,7 +92,7 @@ func TestAStoreThatIsDownKeepsNothing(t *testing.T) {
 		t.Errorf("a store that is down hands out %d: %v", known, errs)
 	}
 	c.w.tick = 20
-	if version, known, errs := load(); version != 1 || known != 4 || !all(errs, nil) {
+	if version, known, errs := load(); version != 1 || known != 5 || !all(errs, nil) {
 		t.Errorf("it hands out version %d, %d in all: %v", version, known, errs)
 	}
 }

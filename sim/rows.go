@@ -53,6 +53,8 @@ type Row struct {
 	Default bool
 	// Capacity is where Springtide has what a replica carries from.
 	Capacity Capacity
+	// ByObjective leaves the forecast's quantile to the record of each service, as where its operator states none.
+	ByObjective bool
 }
 
 // Capacity says where Springtide has from what a replica carries.
@@ -227,6 +229,7 @@ func (r Row) controller(b *scenario.Built) *controllerOptions {
 		if r.Capacity == CapacityRule {
 			o.Target = hpa.Standard().LatencyUtilisation
 		}
+		o.ByObjective = r.ByObjective
 		if r.Target != own(b) {
 			o.Quantile = r.Target / 100
 		}

@@ -25,7 +25,20 @@ type SLO struct {
 	// Objective is how many minutes must be good: minutes in which no level is broken. Without one, "99.5%" over "28d" is
 	// the objective.
 	Objective *Objective `json:"objective,omitempty"`
+	// Explore is Off or Slow; Off where it is left out. With Slow the service approaches its knee in quiet hours, by
+	// steps of 5 %, while more than three quarters of the budget are left. At the first broken minute it steps back.
+	// +kubebuilder:validation:Enum=Off;Slow
+	Explore Explore `json:"explore,omitempty"`
 }
+
+// Explore says whether a service may approach the load at which its levels break, to learn where that is.
+type Explore string
+
+// The ways to explore.
+const (
+	ExploreOff  Explore = "Off"
+	ExploreSlow Explore = "Slow"
+)
 
 // LatencyLevel bounds a percentile of the response time.
 type LatencyLevel struct {

@@ -39,8 +39,8 @@ func (b *bench) cost() error {
 		}
 		var rows []sim.Row
 		for _, z := range sizings {
-			for _, q := range quantiles {
-				rows = append(rows, row(z.capacity, q))
+			for _, q := range z.quantiles() {
+				rows = append(rows, row(z, q))
 			}
 		}
 		got, err := b.play(s, rows)
@@ -49,18 +49,18 @@ func (b *bench) cost() error {
 		}
 		all = append(all, got...)
 	}
-	at := func(class string, c sim.Capacity, q float64) tally {
-		return tallyOf(all, func(p *played) bool { return p.class == class && p.row.Capacity == c && p.row.Target == q })
+	at := func(class string, z sizing, q float64) tally {
+		return tallyOf(all, func(p *played) bool { return p.class == class && z.matches(&p.row) && p.row.Target == q })
 	}
 	b.heads("limits", "sizing", "good minutes", "bad minutes", "core-hours", "of the rule's",
 		"quantile at no more bad minutes", "core-hours there", "of the rule's")
 	for _, class := range classesOf(all) {
-		rule := at(class, sim.CapacityRule, byDefault)
+		rule := at(class, byRule, byDefault)
 		for _, z := range sizings {
-			t := at(class, z.capacity, byDefault)
+			t := at(class, z, byDefault)
 			fmt.Fprintf(b.out, "| %s | %s | %.3f %% | %d | %.0f | %.1f %% |", class, z.name, 100*t.good(), t.bad, t.cores,
 				100*t.cores/rule.cores)
-			q, equal, ok := cheapest(func(q float64) tally { return at(class, z.capacity, q) }, rule.bad)
+			q, equal, ok := cheapest(z.quantiles(), func(q float64) tally { return at(class, z, q) }, rule.bad)
 			if !ok {
 				fmt.Fprintf(b.out, " none | | |\n")
 				continue
@@ -72,9 +72,17 @@ func (b *bench) cost() error {
 	return nil
 }
 
+// quantiles are those that a sizing is played at: one that chooses them itself is played once.
+func (z sizing) quantiles() []float64 {
+	if z.byObjective {
+		return []float64{byDefault}
+	}
+	return quantiles
+}
+
 // cheapest is the cheapest quantile with so many bad minutes at most.
-func cheapest(at func(q float64) tally, bad int) (q float64, out tally, ok bool) {
-	for _, try := range quantiles {
+func cheapest(of []float64, at func(q float64) tally, bad int) (q float64, out tally, ok bool) {
+	for _, try := range of {
 		if t := at(try); t.bad <= bad && (!ok || t.cores < out.cores) {
 			q, out, ok = try, t, true
 		}
@@ -83,9 +91,9 @@ func cheapest(at func(q float64) tally, bad int) (q float64, out tally, ok bool)
 }
 
 // judgeCost says what of the musts and goals holds.
-func (b *bench) judgeCost(all []played, at func(class string, c sim.Capacity, q float64) tally) {
-	rule := at("loose", sim.CapacityRule, byDefault)
-	_, loose, ok := cheapest(func(q float64) tally { return at("loose", sim.CapacityOwn, q) }, rule.bad)
+func (b *bench) judgeCost(all []played, at func(class string, z sizing, q float64) tally) {
+	rule := at("loose", byRule, byDefault)
+	_, loose, ok := cheapest(quantiles, func(q float64) tally { return at("loose", atOneNotch, q) }, rule.bad)
 	saved := 1 - loose.cores/rule.cores
 	fmt.Fprintf(b.out, "\n- Loose limits at no more bad minutes than the rule: %.1f %% fewer core-hours. "+
 		"Must: 15 %%. %s.\n",
@@ -97,13 +105,13 @@ func (b *bench) judgeCost(all []played, at func(class string, c sim.Capacity, q 
 			objective = all[i].objective
 		}
 	}
-	tight, own := at("tight", sim.CapacityRule, byDefault), at("tight", sim.CapacityOwn, byDefault)
+	tight, own := at("tight", byRule, byDefault), at("tight", asItIs, byDefault)
 	fmt.Fprintf(b.out, "- Tight limits with an objective of %v %%: the rule keeps %.3f %%, Springtide %.3f %%. "+
 		"Must: the objective, where the rule breaks it. %s.\n",
 		100*objective, 100*tight.good(), 100*own.good(), met(own.good() >= objective))
 
 	for _, class := range classesOf(all) {
-		truth, own := at(class, sim.CapacityTrue, byDefault), at(class, sim.CapacityOwn, byDefault)
+		truth, own := at(class, byTrueCurve, byDefault), at(class, atOneNotch, byDefault)
 		more := own.cores/truth.cores - 1
 		fmt.Fprintf(b.out, "- %s limits: %+.1f %% core-hours next to the sizer that knows the true curve, "+
 			"at the same quantile (%d bad minutes, and its %d). Goal: within 10 %%. %s.\n",

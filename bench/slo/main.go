@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/springtide/springtide/sim"
@@ -56,11 +57,25 @@ type bench struct {
 	days   float64
 }
 
-// sizings are what is compared, by the names of the tables.
-var sizings = []struct {
-	name     string
-	capacity sim.Capacity
-}{{"60 % rule", sim.CapacityRule}, {"Springtide", sim.CapacityOwn}, {"true curve", sim.CapacityTrue}}
+// sizing is one of what is compared, by its name in the tables.
+type sizing struct {
+	name        string
+	capacity    sim.Capacity
+	byObjective bool
+}
+
+// matches reports whether a row is sized so.
+func (z sizing) matches(r *sim.Row) bool {
+	return r.Capacity == z.capacity && r.ByObjective == z.byObjective
+}
+
+var (
+	byRule      = sizing{"60 % rule", sim.CapacityRule, false}
+	asItIs      = sizing{"Springtide", sim.CapacityOwn, true}
+	atOneNotch  = sizing{"Springtide at a stated quantile", sim.CapacityOwn, false}
+	byTrueCurve = sizing{"true curve", sim.CapacityTrue, false}
+	sizings     = []sizing{byRule, asItIs, atOneNotch, byTrueCurve}
+)
 
 // played is one service in one row.
 type played struct {
@@ -71,6 +86,11 @@ type played struct {
 	row       sim.Row
 	seed      uint64
 	objective float64
+}
+
+// sizing is what the service was sized by.
+func (p *played) sizing() sizing {
+	return sizings[slices.IndexFunc(sizings, func(z sizing) bool { return z.matches(&p.row) })]
 }
 
 // good is the share of minutes that were good.
@@ -117,9 +137,9 @@ func (b *bench) play(s *scenario.Scenario, rows []sim.Row) ([]played, error) {
 }
 
 // row is Springtide without lending at a quantile of the forecast, in percent.
-func row(c sim.Capacity, quantile float64) sim.Row {
+func row(z sizing, quantile float64) sim.Row {
 	return sim.Row{Policy: sim.Springtide, Lender: sim.LendNone, Target: quantile, Knob: sim.KnobAvailability,
-		Default: quantile == byDefault, Capacity: c}
+		Default: quantile == byDefault, Capacity: z.capacity, ByObjective: z.byObjective}
 }
 
 // byDefault is the quantile that a service has without saying so, in percent.

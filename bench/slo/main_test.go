@@ -58,10 +58,10 @@ func TestBudgetsAndTables(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	at := func(q float64) tally { return tally{bad: int(100 - q), cores: q} }
-	if q, _, ok := cheapest(at, 4); !ok || q != 97 {
+	if q, _, ok := cheapest(quantiles, at, 4); !ok || q != 97 {
 		t.Errorf("the cheapest quantile with at most 4 bad minutes is %v", q)
 	}
-	if _, _, ok := cheapest(at, 0); ok {
+	if _, _, ok := cheapest(quantiles, at, 0); ok {
 		t.Error("no quantile has none")
 	}
 	start := time.Date(2026, 6, 7, 0, 0, 0, 0, time.UTC)

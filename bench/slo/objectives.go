@@ -17,7 +17,7 @@ func (b *bench) objectives() error {
 		}
 		var rows []sim.Row
 		for _, z := range sizings {
-			rows = append(rows, row(z.capacity, byDefault))
+			rows = append(rows, row(z, byDefault))
 		}
 		got, err := b.play(s, rows)
 		if err != nil {
@@ -29,11 +29,11 @@ func (b *bench) objectives() error {
 		"core-hours", "of the rule's")
 	kept, own := 0, 0
 	for _, class := range classesOf(all) {
-		rule := tallyOf(all, func(p *played) bool { return p.class == class && p.row.Capacity == sim.CapacityRule })
+		rule := tallyOf(all, func(p *played) bool { return p.class == class && byRule.matches(&p.row) })
 		for _, z := range sizings {
-			match := func(p *played) bool { return p.class == class && p.row.Capacity == z.capacity }
+			match := func(p *played) bool { return p.class == class && z.matches(&p.row) }
 			x := keeping(all, match)
-			if z.capacity == sim.CapacityOwn {
+			if z == asItIs {
 				kept, own = kept+x.kept, own+x.services
 			}
 			t := tallyOf(all, match)

@@ -14,16 +14,16 @@ const after = 24 * time.Hour
 
 // instance is a service at one seed under one sizing.
 type instance struct {
-	seed     uint64
-	service  string
-	capacity sim.Capacity
+	seed    uint64
+	service string
+	sizing  sizing
 }
 
 // release plays a release that makes services slower, and the same days without it.
 func (b *bench) release() error {
 	var rows []sim.Row
 	for _, z := range sizings {
-		rows = append(rows, row(z.capacity, byDefault))
+		rows = append(rows, row(z, byDefault))
 	}
 	calm, released := map[instance]int{}, map[instance]int{}
 	for seed := uint64(1); seed <= b.seeds; seed++ {
@@ -39,12 +39,12 @@ func (b *bench) release() error {
 	for _, z := range sizings {
 		var more []int
 		for k, bad := range released {
-			if k.capacity == z.capacity {
+			if k.sizing == z {
 				more = append(more, max(0, bad-calm[k]))
 			}
 		}
 		worst := b.releasedRow(z.name, more)
-		if z.capacity == sim.CapacityOwn {
+		if z == asItIs {
 			verdict = fmt.Sprintf("\n- The worst service has %d bad minutes until its capacity has followed. Must: 10. %s.\n",
 				worst, met(worst <= mostMinutes))
 		}
@@ -85,7 +85,7 @@ func (b *bench) afterwards(seed uint64, rows []sim.Row, released bool, bad map[i
 	got, err := b.play(s, rows)
 	for i := range got {
 		p := &got[i]
-		bad[instance{seed, p.Service, p.row.Capacity}] = within(p.Broken, s.Start, at)
+		bad[instance{seed, p.Service, p.sizing()}] = within(p.Broken, s.Start, at)
 	}
 	return err
 }

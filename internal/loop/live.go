@@ -22,6 +22,7 @@ func (l *Loop) observe(
 			continue
 		}
 		now := hpa.Observe(svc, x, &l.progressOf(svc.ID).looks, s.At)
+		now.Budget = l.promises.left(svc)
 		if signal.Missing(svc, now.Load, now.Window, s.At) {
 			problems[svc.ID] = missingLoad(svc, x, now.Load)
 		}

@@ -179,6 +179,16 @@ func Objective(svc *fleet.Service) (good float64, over time.Duration) {
 	return good, min(max(over, slo.LeastOver), slo.MostOver)
 }
 
+// left is the share of a service's budget that is left; unknown where nothing was judged yet.
+func (p *promises) left(svc *fleet.Service) fleet.Known[float64] {
+	a := p.accounts[svc.ID]
+	if a == nil || a.Budget.Sum().Known() == 0 {
+		return fleet.Known[float64]{}
+	}
+	good, over := Objective(svc)
+	return fleet.KnownAt(a.Budget.Left(good, over)/slo.Allowed(good, over), a.Budget.Until())
+}
+
 // recallingPools are the pools to which capacity is on its way home.
 func recallingPools(s *fleet.Snapshot) map[fleet.PoolID]bool {
 	out := map[fleet.PoolID]bool{}

@@ -25,7 +25,7 @@ func read[T any](j *judge, field string, parse func() (T, error)) T {
 // depend on the namespace.
 func SLO(s *v1alpha1.SLO) (fleet.SLO, []Problem) {
 	var j judge
-	var out fleet.SLO
+	out := fleet.SLO{Explore: s.Explore == v1alpha1.ExploreSlow}
 	for i := range s.Latency {
 		out.Levels = append(out.Levels, j.latency(fmt.Sprintf("spec.slo.latency[%d]", i), &s.Latency[i]))
 	}

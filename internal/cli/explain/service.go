@@ -39,7 +39,7 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	}
 	p.Add("Why", "%s", cell.OrNone(st.Reason))
 	p.Add("SLO", "%s", sloText(&s.Spec.SLO))
-	p.Add("Forecast", "%s", tideText(st, quantileOf(s.Spec.Forecast)))
+	p.Add("Forecast", "%s", tideText(st, quantileOf(s)))
 	if s.Spec.Calendar != nil {
 		p.Add("Calendar", "%s", calendarText(s.Spec.Calendar, st.Tide))
 	}
@@ -117,12 +117,15 @@ func objectiveText(o *v1alpha1.Objective) string {
 		cmp.Or(o.Over, v1alpha1.DefaultOver))
 }
 
-// quantileOf is the quantile of the tide that sizing covers.
-func quantileOf(f *v1alpha1.Forecast) v1alpha1.Quantile {
-	if f == nil {
-		return v1alpha1.DefaultQuantile
+// quantileOf is the quantile of the tide that sizing covers: the stated one, else the one that the record chose.
+func quantileOf(s *v1alpha1.ElasticService) v1alpha1.Quantile {
+	if f := s.Spec.Forecast; f != nil && f.Quantile != "" {
+		return f.Quantile
 	}
-	return cmp.Or(f.Quantile, v1alpha1.DefaultQuantile)
+	if p := s.Status.SLO; p != nil && p.Quantile != "" {
+		return v1alpha1.Quantile(p.Quantile)
+	}
+	return v1alpha1.DefaultQuantile
 }
 
 func tideText(st *v1alpha1.ElasticServiceStatus, q v1alpha1.Quantile) string {

@@ -51,7 +51,6 @@ func NewServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) ServiceF
 	}
 	// Texts that are not of their form are among the problems, as are those of the fields below.
 	f.Service.SLO, _ = validate.SLO(&s.SLO)
-	f.Service.Quantile, _ = v1alpha1.DefaultQuantile.Number()
 	if ps := validate.ElasticService(a, namespaceLabel); len(ps) > 0 {
 		f.Problem = invalid(ps)
 		return f
