@@ -80,6 +80,8 @@ func TestAStolenAccount(t *testing.T) {
 				how = types.JSONPatchType
 			}
 			_, err = thief.CoreV1().Pods("default").Patch(ctx, "victim", how, raw, o)
+		case "status":
+			_, err = thief.CoreV1().Pods("default").Patch(ctx, "victim", how, raw, o, "status")
 		case "job":
 			_, err = thief.BatchV1().Jobs("default").Patch(ctx, "train", how, raw, o)
 		case "hpa":
@@ -122,6 +124,12 @@ func TestAStolenAccount(t *testing.T) {
 		// The garbage collector deletes a pod whose owner is not there.
 		{"pod", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"none"}]}}`, true},
 		{"pod", `{"metadata":{"annotations":{"springtide.dev/notice":"{}","controller.kubernetes.io/pod-deletion-cost":"-1"}}}`, false},
+		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"False","reason":"Standby"}]}}`, false},
+		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"True"},{"type":"Ready","status":"True"}]}}`, true},
+		{"status", `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`, true},
+		{"status", `{"status":{"phase":"Failed"}}`, true},
+		{"status", `{"status":{"podIP":"192.0.2.7","podIPs":[{"ip":"192.0.2.7"}]}}`, true},
+		{"status", `{"metadata":{"labels":{"owner":"me"}}}`, true},
 		{"job", `{"spec":{"parallelism":3}}`, false},
 		{"job", `{"spec":{"suspend":true}}`, true},
 		{"hpa", `{"spec":{"maxReplicas":50}}`, true},

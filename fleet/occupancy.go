@@ -8,7 +8,7 @@ import "slices"
 // The words of room have one meaning each:
 //
 //   - asked is what online and system pods request of a machine: it stays when a borrower leaves;
-//   - free is what no pod at all requests of it;
+//   - free is what no pod at all requests of it; a pod in standby counts with what it requests in service;
 //   - coming is what online gets of it once its borrower has left: all that is not asked;
 //   - usable is where online pods of a pool may land, or are already;
 //   - above a watermark is what is usable, less the part of the pool's capacity that the watermark keeps.
@@ -130,7 +130,7 @@ func (o *Occupancy) make(id NodeID) *Machine {
 func (m *Machine) count(pods []*Pod) {
 	m.Pods = pods
 	for _, p := range pods {
-		r := p.Requests.OnePod()
+		r := p.Reserves().OnePod()
 		switch p.Class {
 		case PodOnline:
 			m.Online = m.Online.Add(r)

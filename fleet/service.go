@@ -135,6 +135,12 @@ type Service struct {
 	Quantile float64 // of the tide that sizing must cover, e.g. 0.95
 	// Behavior bounds how fast it is scaled.
 	Behavior Behavior
+	// Standby is how long pods that a scale-in takes stay out of traffic before they are deleted; 0 where they are
+	// deleted at once. Gate says that the target's template has our readiness gate, without which none can.
+	Standby time.Duration
+	Gate    bool
+	// Disruptions is how many more of its pods may become unready by its disruption budgets; unknown where it has none.
+	Disruptions Known[int32]
 	// LinkGroup names services of one namespace on one call chain; LinkRatio is how many replicas of this one a unit of the chain's work needs, 0
 	// where that is learned.
 	LinkGroup string
@@ -353,6 +359,11 @@ type Pod struct {
 	DeletionCost    int
 	// LeavesAt is the number of replicas of the scale-in that marked the pod to go; not OK where it bears no mark of ours.
 	LeavesAt Known[int32]
+	// Gated says that the pod has our readiness gate. Standby is since when it is out of traffic by it; such a pod is
+	// not Ready, whatever its kubelet says yet. FullCPU is what it requested in service, as far as that was noted.
+	Gated   bool
+	Standby Known[time.Time]
+	FullCPU MilliCPU
 	// Reclaimed says that the pod runs on what online leaves idle, which a node agent sees to. It needs no parcel.
 	Reclaimed bool
 	// Daemon says that a DaemonSet of an offline tenant made the pod for this very machine: after an eviction another one comes at once.

@@ -47,7 +47,7 @@ func (c *census) fresh(missingShare float64) bool {
 	return have > 0 && float64(have) >= (1-missingShare)*float64(due)
 }
 
-// census looks at the pods of the current revision, by owner chain. Pods of another revision are on their way out: they say nothing of
+// census looks at the pods of the current revision, by owner chain, without those in standby. Pods of another revision are on their way out: they say nothing of
 // what a replica costs now, unless no pod of the current revision has been measured yet, when they are the only witnesses.
 func (z *sizer) census() census {
 	c := z.count(true)
@@ -61,7 +61,7 @@ func (z *sizer) count(currentOnly bool) census {
 	c := census{measured: make([]sample, 0, len(z.svc.Pods))}
 	for i := range z.svc.Pods {
 		p := &z.svc.Pods[i]
-		if p.Deleting || p.Phase == fleet.PodFailed || p.Phase == fleet.PodSucceeded {
+		if p.Deleting || p.Standby.OK || p.Phase == fleet.PodFailed || p.Phase == fleet.PodSucceeded {
 			continue
 		}
 		if !p.CurrentRevision {

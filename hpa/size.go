@@ -38,7 +38,8 @@ type sizer struct {
 	// within are the bounds that others set.
 	within Bounds
 
-	// current is spec.replicas; held is the number that Springtide itself writes: spec.replicas too, or the HPA's minReplicas.
+	// current is spec.replicas less the pods in standby; held is the number that Springtide itself sets: the same, or
+	// the HPA's minReplicas.
 	current, held int32
 	// missing are the signals that a scale-in lacks, notes what held, cut or raised the size.
 	missing []Missing
@@ -65,7 +66,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	z.lifts = lifts(z.o.Festivals, svc.ID, span{now, now.Add(z.o.Defaults.AheadFor)})
 	z.t = planned(t, z.lifts)
 	z.pods = z.census()
-	z.current = svc.Desired.Value
+	z.current = svc.Serving()
 	if !svc.Desired.OK {
 		// The pods that exist are the best guess; nothing is changed on it.
 		z.current = int32(z.pods.alive)
@@ -118,7 +119,7 @@ func (d *Demand) Median() *Demand {
 
 // ask finds what is asked for now.
 func (z *sizer) ask() *Demand {
-	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.current, Floor: z.current,
+	d := &Demand{z: z, target: Target{Service: z.svc.ID, Current: z.asked(), Floor: z.current,
 		AheadStep: z.o.Defaults.AheadStep, SetsFloor: z.floorOnly(), Lead: z.lead,
 		StandsFor: z.o.Defaults.Stabilisation}}
 	tg := &d.target
@@ -201,6 +202,14 @@ func (d *Demand) Worst() int32 {
 		worst = min(worst, d.target.LiveMost)
 	}
 	return max(worst, int32(d.plain.svc.Standing()))
+}
+
+// asked is spec.replicas, pods in standby included; the pods that exist where it could not be read.
+func (z *sizer) asked() int32 {
+	if z.svc.Desired.OK {
+		return z.svc.Desired.Value
+	}
+	return z.current
 }
 
 // most is the largest known ask of some parts.

@@ -25,6 +25,8 @@ const (
 	ActionFiller   ActionKind = "Filler"
 	ActionMark     ActionKind = "Mark"
 	ActionResize   ActionKind = "Resize"
+	ActionStandby  ActionKind = "Standby"
+	ActionReturn   ActionKind = "Return"
 )
 
 // SubjectKind is the kind of object that an action concerns.
@@ -432,7 +434,38 @@ func (a *Resize) Summary() string {
 	return fmt.Sprintf("Resize %s %s -> %s", a.By, a.From, a.To)
 }
 
+// Standby takes one pod out of traffic by its readiness gate, or brings it back.
+type Standby struct {
+	// Service is empty where the pod comes back since its ElasticService is gone.
+	Service fleet.ServiceID
+	Pod     PodRef
+	Node    string
+	Back    bool
+	Why     reason.Reason
+}
+
+// ActionKind implements [Action].
+func (a *Standby) ActionKind() ActionKind {
+	if a.Back {
+		return ActionReturn
+	}
+	return ActionStandby
+}
+
+// Subjects implements [Action].
+func (a *Standby) Subjects() []Subject {
+	return subjects(Subject{SubjectPod, a.Pod.Name.String()}, Subject{SubjectService, string(a.Service)},
+		Subject{SubjectNode, a.Node})
+}
+
+// ActionWhy implements [Action].
+func (a *Standby) ActionWhy() reason.Reason { return a.Why }
+
+// Summary implements [Action].
+func (a *Standby) Summary() string { return string(a.ActionKind()) + " " + a.Pod.Name.String() }
+
 var (
+	_ Action = (*Standby)(nil)
 	_ Action = (*Unmark)(nil)
 	_ Action = (*Scale)(nil)
 	_ Action = (*GiveBack)(nil)

@@ -17,6 +17,7 @@ func Make(in Input) Plan {
 	scale.capRoom()
 	m.bottlenecks()
 	scale.scales()
+	scale.orphans()
 	mark.unmarks()
 	scale.giveBacks()
 	scale.resizes()
@@ -75,6 +76,7 @@ func (m *maker) gate() {
 	p := &m.plan
 	p.Unmarks, p.Lowers, p.GiveBacks, p.Moves, p.Notices, p.Evictions, p.Kills, p.Jobs, p.Fillers, p.Marks, p.Raises,
 		p.Resizes = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	p.Standbys, p.Returns = nil, nil
 }
 
 // bottlenecks names in each group the member that is held back the most: by its maximum, its tenant's quota, or the

@@ -38,6 +38,8 @@ type maker struct {
 	returning map[fleet.LoanID]bool
 	// ends are the pods that the plan evicts or kills.
 	ends map[fleet.UID]bool
+	// regained is the CPU that machines have left after what pods that come back from standby get again.
+	regained map[fleet.NodeID]fleet.MilliCPU
 	// tenants is what was divided among them.
 	tenants *tenants
 	// budgets is what the plan spends of the disruption budgets, computed when first asked for.

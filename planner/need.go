@@ -34,6 +34,7 @@ type sized struct {
 	target *hpa.Target
 	pods   int   // that exist and do not leave
 	worst  int32 // [hpa.Demand.Worst]
+	held   int32 // replicas with those in standby; 0 where none stands by
 }
 
 // ledgerOf is the ledger of an online pool.
@@ -56,7 +57,11 @@ func (m *maker) newLedger(pool *fleet.Pool, home map[fleet.ServiceID]fleet.PoolI
 	l := &ledger{in: m.in, pool: pool, PoolRoom: *m.room.Pool(pool.ID)}
 	for i := range s.Services {
 		if svc := &s.Services[i]; home[svc.ID] == pool.ID {
-			l.services = append(l.services, &sized{index: i, svc: svc, target: &m.plan.Targets[i], pods: svc.Standing(), worst: m.sizing.demands[i].Worst()})
+			v := &sized{index: i, svc: svc, target: &m.plan.Targets[i], pods: svc.Standing(), worst: m.sizing.demands[i].Worst()}
+			if n := len(svc.StandingBy()); n > 0 {
+				v.held = v.target.Decision.From + int32(n)
+			}
+			l.services = append(l.services, v)
 		}
 	}
 	return l
@@ -80,9 +85,19 @@ func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
 	return grossUp(likely.Add(more.pooled()), l.waste())
 }
 
-// asks is what a service likely asks for between two times from now, and what it may ask for above that. Where one of the two is not known,
-// all that it may ask for is likely; but what live signals may grow to is no surer than a forecast.
+// asks is what a service likely asks for between two times from now, and what it may ask for above that. Pods in
+// standby may come back in any cycle, so their room is asked for.
 func (v *sized) asks(from, to time.Duration, worst bool) (likely, above int32) {
+	likely, above = v.wants(from, to, worst)
+	if likely < v.held {
+		return v.held, max(likely+above-v.held, 0)
+	}
+	return likely, above
+}
+
+// wants is what its demand asks for. Where one of the two is not known, all that it may ask for is likely; but what
+// live signals may grow to is no surer than a forecast.
+func (v *sized) wants(from, to time.Duration, worst bool) (likely, above int32) {
 	most := v.target.Most(from, to)
 	if worst && v.worst > most {
 		if v.target.LiveMost > 0 {

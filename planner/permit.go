@@ -51,7 +51,7 @@ type permitted struct {
 func sizeOf(svc *fleet.Service) permitted { return permitted{size: svc, pause: svc.Pause} }
 
 func scaleOf(svc *fleet.Service, t *hpa.Target) permitted {
-	return permitted{mode: &svc.Mode, service: svc, stale: !t.DataFresh && !t.LiveAlone}
+	return permitted{mode: &svc.Mode, service: svc, pause: svc.Pause, stale: !t.DataFresh && !t.LiveAlone}
 }
 
 func requestsOf(svc *fleet.Service) permitted { return permitted{mode: &svc.Mode, pause: svc.Pause} }

@@ -14,7 +14,8 @@ import (
 // Plan is the whole decision of one cycle: a struct of work that does none of it. The order of its lists is its contract, and the
 // actuator carries them out from top to bottom:
 //
-//  1. Unmarks take marks back from pods that stay; Lowers free room (and steer which pods leave), GiveBacks return floors that nobody asks for;
+//  1. Unmarks take marks back from pods that stay; Lowers free room (and steer which pods leave), Standbys take pods
+//     out of traffic, GiveBacks return floors that nobody asks for;
 //  2. Moves take loans one step further, each of them re-checked against fresh facts;
 //  3. Notices tell the borrowers' pods;
 //  4. Evictions end what was told to go;
@@ -22,7 +23,7 @@ import (
 //  6. Jobs shrink or grow the offline work into what is lent;
 //  7. Fillers hold room that nobody may take;
 //  8. Marks bring node taints, labels and annotations to what the loans say;
-//  9. Raises come into room that is free by then;
+//  9. Returns bring pods back from standby, and Raises come into room that is free by then;
 //  10. Resizes come last: they can wait.
 //
 // Everything is a level, not an edge: what could not be done is still true in the next snapshot and is planned again.
@@ -35,6 +36,7 @@ type Plan struct {
 
 	Unmarks   []Unmark
 	Lowers    []Scale
+	Standbys  []Standby
 	GiveBacks []GiveBack
 	Moves     []Move
 	Notices   []Notice
@@ -43,6 +45,7 @@ type Plan struct {
 	Jobs      []JobScale
 	Fillers   []Filler
 	Marks     []Mark
+	Returns   []Standby
 	Raises    []Scale
 	Resizes   []Resize
 
@@ -127,6 +130,7 @@ func (p *Plan) Stages() []Stage {
 	return []Stage{
 		stageOf(ActionUnmark, p.Unmarks),
 		stageOf(ActionScale, p.Lowers),
+		stageOf(ActionStandby, p.Standbys),
 		stageOf(ActionGiveBack, p.GiveBacks),
 		stageOf(ActionMove, p.Moves),
 		stageOf(ActionNotice, p.Notices),
@@ -135,6 +139,7 @@ func (p *Plan) Stages() []Stage {
 		stageOf(ActionJobScale, p.Jobs),
 		stageOf(ActionFiller, p.Fillers),
 		stageOf(ActionMark, p.Marks),
+		stageOf(ActionReturn, p.Returns),
 		stageOf(ActionScale, p.Raises),
 		stageOf(ActionResize, p.Resizes),
 	}
@@ -157,7 +162,7 @@ func (p *Plan) Actions() iter.Seq[Action] {
 func (p *Plan) CountActions() int {
 	return len(p.Unmarks) + len(p.Lowers) + len(p.GiveBacks) + len(p.Moves) + len(p.Notices) + len(p.Evictions) +
 		len(p.Kills) + len(p.Jobs) +
-		len(p.Fillers) + len(p.Marks) + len(p.Raises) + len(p.Resizes)
+		len(p.Fillers) + len(p.Marks) + len(p.Standbys) + len(p.Returns) + len(p.Raises) + len(p.Resizes)
 }
 
 // Stage is one list of a plan. Stages are carried out one after another, in the order of [Plan.Stages].

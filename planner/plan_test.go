@@ -146,12 +146,13 @@ func (w *world) input() Input {
 		}
 		in.Tides[svc.ID] = tide
 		live := hpa.Live{CPU: map[fleet.Name]fleet.Known[fleet.MilliCPU]{}, Load: fleet.KnownAt(load, t0)}
+		serving := len(svc.Pods) - len(svc.StandingBy())
 		for _, p := range svc.Pods {
-			live.CPU[p.Name] = fleet.KnownAt(fleet.FromCores(load/float64(len(svc.Pods))), t0)
+			live.CPU[p.Name] = fleet.KnownAt(fleet.FromCores(load/float64(serving)), t0)
 		}
 		in.Live[svc.ID] = live
 		for at := t0.Add(-time.Hour); at.Before(t0); at = at.Add(15 * time.Second) {
-			in.History[svc.ID] = append(in.History[svc.ID], hpa.Decision{At: at, Replicas: 1, From: int32(len(svc.Pods))})
+			in.History[svc.ID] = append(in.History[svc.ID], hpa.Decision{At: at, Replicas: 1, From: int32(serving)})
 		}
 	}
 	return in

@@ -139,7 +139,7 @@ func resizeOf(svc *fleet.Service, p *portrait.Portrait) (Resize, bool) {
 		most := max(1, int(resizeShare*float64(len(svc.Pods))))
 		for i := range svc.Pods {
 			pod := &svc.Pods[i]
-			if pod.Deleting || !pod.Ready || len(a.Pods) == most {
+			if pod.Deleting || !pod.Ready || len(a.Pods) == most { // one in standby is not ready
 				continue
 			}
 			if to := fit.Want(pod.Requests); to != pod.Requests && (len(a.Pods) == 0 || pod.Requests == a.From) {

@@ -15,22 +15,22 @@ func (m *scaler) scales() {
 	s := m.in.Snapshot
 	for i := range s.Services {
 		svc, t := &s.Services[i], &m.plan.Targets[i]
-		from, to := t.Decision.From, t.Replicas
-		d := directionOf(from, to)
+		w := m.stage(svc, t, m.tenants.owing[i])
+		d := directionOf(w.from, w.to)
 		if d == stays {
 			continue
 		}
-		a := Scale{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.Actuation, From: from, To: to,
-			Version: svc.Version, Why: reason.Of(reason.Sized, t.Why(), reason.Reason{})}
+		a := Scale{Service: svc.ID, Target: svc.Target, Kind: svc.TargetKind, By: svc.Actuation, From: w.from, To: w.to,
+			Version: svc.Version, Why: reason.Of(reason.Sized, t.Why(), w.note)}
 		if svc.Actuation == fleet.ByHPAFloor {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
 		if by := m.in.permit(scaleOf(svc, t), d); !by.None() {
-			m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", from, to), by, a.Why)
+			m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", w.from, w.to), by, a.Why)
 			continue
 		}
 		if d == takes {
-			if !m.steer(svc, t, &a, m.tenants.owing[i]) {
+			if w.over != nil && !m.release(svc, t, &a, w.over) || w.over == nil && !m.steer(svc, t, &a, m.tenants.owing[i]) {
 				continue
 			}
 			m.plan.Lowers = append(m.plan.Lowers, a)
@@ -61,7 +61,13 @@ func (m *scaler) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) b
 	if refused == 0 {
 		return true
 	}
-	m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", a.From, a.To), reason.Of(reason.DisruptionBudget, by), a.Why)
+	return m.eased(svc, t, a, refused, by)
+}
+
+// eased makes a scale-in smaller by the pods that a disruption ledger refuses, and reports whether any of it is left.
+func (m *scaler) eased(svc *fleet.Service, t *hpa.Target, a *Scale, refused int32, by string) bool {
+	m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", a.From, a.To),
+		reason.Of(reason.DisruptionBudget, by), a.Why)
 	a.To += refused
 	a.Why = reason.Of(reason.Sized, t.Why(), reason.Of(reason.EmptyingWaits, refused, by))
 	return a.To < a.From

@@ -52,6 +52,14 @@ import (
 //	parcels ID GUARANTEE [borrows N] [told MINUTES N USED]     whole machines; and since when it is told to leave N of those that it was on
 //	job NAMESPACE/NAME CORES MIN MAX [high] [waits] [named] [launcher]   in place of the job that was there; a launcher is a fixed member besides
 //	on MACHINE JOB N [ending|launcher]     N of its workers there, which were told to end; or its launcher. JOB - is of no job that is known
+//	staged NAME MINUTES                    its pods have the readiness gate, and stand by for so long
+//	stands NAME N SECONDS                  its last N pods have stood by for so long, with a squeezed request
+//	ungated NAME N | old NAME N | unready NAME N | ending NAME N   its first N pods: without the gate, of a revision of before, not ready, deleted
+//	breaks NAME N                          so many of its pods may become unready by disruption budgets
+//	full MACHINE CORES                     a pod of no service asks for so much there
+//	most NAME N                            its maximum
+//	orphaned NAME                          its ElasticService is gone
+//	pause NAME PAUSE
 //	mode MODE | frozen WHY | leads MINUTES | blind
 func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 
@@ -89,6 +97,9 @@ func newScript(t *testing.T) scripttest.Script {
 				}
 			}
 		case "ending":
+			if f.Has(2) {
+				return w.standbyLine(f)
+			}
 			for i := range w.s.Pods {
 				if p := &w.s.Pods[i]; p.Class == fleet.PodOffline {
 					p.Deleting, p.Killed = true, f.Has(1)
@@ -252,7 +263,7 @@ func newScript(t *testing.T) scripttest.Script {
 		case "blind":
 			blind = true
 		default:
-			return false
+			return w.standbyLine(f)
 		}
 		return true
 	}
@@ -280,6 +291,12 @@ func render(p *Plan) string {
 		}
 	}
 	scale("lower", p.Lowers)
+	standby := func(word string, list []Standby) {
+		for _, s := range list {
+			fmt.Fprintf(&b, "%-9s %s on %s: %s\n", word, s.Pod.Name, s.Node, s.Why.Text())
+		}
+	}
+	standby("standby", p.Standbys)
 	for _, m := range p.Moves {
 		until := ""
 		if m.Kind == MoveAnnounce && m.After.Phase == fleet.Noticed {
@@ -328,6 +345,7 @@ func render(p *Plan) string {
 		}
 		fmt.Fprintf(&b, "mark      %s: taint %v, open to offline %v, kept %v%s%s\n", m.Node, m.Want.HolderTaint, m.Want.OfflineLabel, m.Want.KeepNode, home, fence)
 	}
+	standby("return", p.Returns)
 	scale("raise", p.Raises)
 	for _, x := range p.Survivals {
 		fmt.Fprintf(&b, "expected  %s for %v, due in %v\n", x.Loan, x.Until.Sub(p.At), x.Due.Sub(p.At))

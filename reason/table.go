@@ -100,6 +100,21 @@ const (
 	KeptSocket    Code = "KeptSocket"
 )
 
+// Why pods stand by and come back, and what holds that.
+const (
+	StandsBy       Code = "StandsBy"
+	ComesBack      Code = "ComesBack"
+	StandbyBlind   Code = "StandbyBlind"
+	StandbyEnded   Code = "StandbyEnded"
+	StandbyOrphan  Code = "StandbyOrphan"
+	StandbyBudget  Code = "StandbyBudget"
+	StandbyOver    Code = "StandbyOver"
+	StandbyCovers  Code = "StandbyCovers"
+	StandbyNoRoom  Code = "StandbyNoRoom"
+	StandbyUnset   Code = "StandbyUnset"
+	StandbyUngated Code = "StandbyUngated"
+)
+
 // Codes within the words of the above, of machines and loans.
 const (
 	Stated               Code = "Stated"
@@ -469,6 +484,21 @@ var groups = []group{
 		GangWhole:     {"{}", "all of a gang runs"},
 		GangBackedOff: {"{}", "a gang did not form in time and is tried again later"},
 		KeptSocket:    {"the room next to a lent socket is kept free", "nothing new may land on the sockets that stay of a machine whose others are lent"},
+	}},
+	{"Of pods in standby", map[Code]entry{
+		StandsBy:      {"out of traffic for %s before it is deleted: {}", "a pod leaves traffic by a scale-in that may be undone at once"},
+		ComesBack:     {"{}", "the tide came back while a pod stood by"},
+		StandbyBlind:  {"live signals are missing: %s", "nothing shows that the pods in standby are not needed"},
+		StandbyEnded:  {"the service's scale-in is not staged any more: {}", "pods in standby come back, since their service has no standby now"},
+		StandbyOrphan: {"no ElasticService answers for the pod", "the ElasticService of a pod in standby is gone"},
+		StandbyBudget: {"disruption budgets let %s more pods be unready",
+			"a pod in standby is not ready, so a PodDisruptionBudget counts it"},
+		StandbyOver:   {"the standby of %s pods is over", "pods stood by for as long as the service asks for, and are deleted"},
+		StandbyCovers: {"%s pods come back from standby", "pods in standby cover a part of a scale-out"},
+		StandbyNoRoom: {"%s pods stay in standby: their machines have no room for what they request in service",
+			"other pods took the CPU that a pod gave up in standby"},
+		StandbyUnset:   {"spec.scaleIn states no standby", "the operator took the standby out of the spec"},
+		StandbyUngated: {"pods lack the readiness gate", "pods that cannot be taken out of traffic leave at once"},
 	}},
 	{"Of machines and loans", map[Code]entry{
 		Stated:      {"%s", "the words of a reason that were read from the API"},

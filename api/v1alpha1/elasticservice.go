@@ -50,6 +50,7 @@ type ElasticServiceList struct {
 // +kubebuilder:validation:XValidation:rule="self.actuation != 'HPAFloor' || self.replicas.min >= 1",message="actuation HPAFloor keeps an HPA's minReplicas, which cannot be 0: set replicas.min to 1 or more"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.minReplicas) || w.minReplicas <= self.replicas.max)",message="a window's minReplicas above replicas.max can never be reached: raise replicas.max or lower the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
+// +kubebuilder:validation:XValidation:rule="!has(self.scaleIn) || self.targetRef.kind == 'Deployment' && self.actuation != 'HPAFloor'",message="a staged scale-in needs a Deployment under actuation Scale: pods of a StatefulSet leave in their order, and an HPA chooses none",fieldPath=".scaleIn"
 type ElasticServiceSpec struct {
 	// TargetRef is the workload to scale: a Deployment or a StatefulSet of this namespace.
 	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['HorizontalPodAutoscaler', 'ScaledObject'])",message="name the workload itself, not its autoscaler: an HPA that you keep is found by itself under actuation HPAFloor",fieldPath=".kind"
@@ -99,6 +100,8 @@ type ElasticServiceSpec struct {
 	Forecast *Forecast `json:"forecast,omitempty"`
 	// Behavior bounds how fast the service is scaled, as the behavior of a HorizontalPodAutoscaler does.
 	Behavior *Behavior `json:"behavior,omitempty"`
+	// ScaleIn says how pods leave. It needs a Deployment under actuation Scale.
+	ScaleIn *ScaleIn `json:"scaleIn,omitempty"`
 	// RequestsMode says how far the CPU and memory requests of the target's pods may be changed: Off reports nothing,
 	// Recommend reports what usage asks for, Recreate changes the template of the target, which rolls its pods over,
 	// and InPlace resizes running pods. The latter two need mode Auto, and change CPU only where replicas.min equals
@@ -109,6 +112,15 @@ type ElasticServiceSpec struct {
 	// Startup overrides the learned time from a pod's start on its machine to Ready, as in "90s".
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$') && duration(self) >= duration('1s') && duration(self) <= duration('2h')",message="must be a duration from 1s to 2h, as in 90s"
 	Startup Duration `json:"startup,omitempty"`
+}
+
+// ScaleIn says how pods that a scale-in takes leave.
+type ScaleIn struct {
+	// Standby is how long they stay out of traffic, with a squeezed CPU request, before they are deleted, as in "15m".
+	// They come back within one cycle if the tide returns. Their template needs the readiness gate
+	// springtide.dev/in-service.
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) >= duration('1m') && duration(self) <= duration('2h')",message="must be a duration from 1m to 2h, as in 15m"
+	Standby Duration `json:"standby"`
 }
 
 // Calendar names days on which the load of a service is unlike that of other days.

@@ -92,6 +92,12 @@ const (
 	// PodGangTimedOut is the condition of a pod that waits, and whose gang did not become whole within its timeout. The bundled scheduler writes it, the
 	// controller gives back what the gang holds.
 	PodGangTimedOut = "springtide.dev/GangTimedOut"
+	// PodInService is the readiness gate of pods whose scale-in is staged: the condition is False while a pod stands by.
+	// The controller opens the gate of each new pod.
+	PodInService = "springtide.dev/in-service"
+	// AnnotationInServiceCPU on a pod notes the CPU that its containers request in service, as JSON by container, before
+	// the pod stands by.
+	AnnotationInServiceCPU = "springtide.dev/in-service-cpu"
 	// SchedulerName is the schedulerName of pods that the bundled scheduler places.
 	SchedulerName = "springtide"
 	// SchedulerLeasePrefix names the Lease of a partition of the scheduler: prefix + partition number, in the scheduler's namespace.

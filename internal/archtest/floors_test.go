@@ -23,13 +23,13 @@ var floors = map[string][][]string{
 		{"adopt/foreign", "build", "cell", "chart", "prom", "usage"},
 	},
 	"internal/kube": {
-		{"."},                                  // what is put together
-		{"act", "election", "report"},          // what writes
-		{"hostlists", "podgroups", "snapshot"}, // what both sides ask
-		{"recorder"},                           // events
-		{"watch"},                              // the mirrors
-		{"convert", "fence", "leadership"},     // values, writes within the lease, epochs
-		{"object"},                             // how objects are read, written and seen again
+		{"."},                         // what is put together
+		{"act", "election", "report"}, // what writes
+		{"gates", "hostlists", "podgroups", "snapshot"}, // what both sides ask
+		{"recorder"},                       // events
+		{"watch"},                          // the mirrors
+		{"convert", "fence", "leadership"}, // values, writes within the lease, epochs
+		{"object"},                         // how objects are read, written and seen again
 		{"adapter", "facts"},
 		{"kubetest"}, // objects for tests
 	},

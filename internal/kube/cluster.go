@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
+	"github.com/springtide/springtide/internal/kube/gates"
 	"github.com/springtide/springtide/internal/kube/hostlists"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/podgroups"
@@ -48,6 +49,7 @@ type rooms struct {
 	*recorder.Recorder
 	*hostlists.Lists
 	*podgroups.Groups
+	gates *gates.Opener
 }
 
 var (
@@ -106,7 +108,7 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Option
 	evict func(context.Context, *policyv1.Eviction) error) *Cluster {
 	w, t, r := watch.New(core, dyn, o, f.Watched), &leadership.Term{}, recorder.New(o.Log)
 	c := rooms{Watcher: w, Term: t, Recorder: r, Observer: snapshot.New(w, t), Lists: hostlists.New(w, r),
-		Groups: podgroups.New(w, r)}
+		Groups: podgroups.New(w, r), gates: gates.New(w, side)}
 	c.Actuator = act.New(w, t, c.Lists, c.Observer.Fresh, evict)
 	c.Reporter = report.New(w, c.Observer, r, c.Lists, c.Groups, c.Actuator.NewerMet)
 	c.Elector = election.New(w, t, r, side, f, c.Observer.Observe)
@@ -118,7 +120,10 @@ func newCluster(core, side kubernetes.Interface, dyn dynamic.Interface, o Option
 // that are not installed, or kinds that could not be read in time.
 func (c *Cluster) Start(ctx context.Context) error {
 	c.in.StartEvents(ctx, c.in.Side.CoreV1())
-	return c.in.Run(ctx)
+	if err := c.in.Run(ctx); err != nil {
+		return err
+	}
+	return c.in.gates.Start(ctx)
 }
 
 // Snapshot implements loop.Observer.

@@ -6,7 +6,8 @@
 //
 //	kube                            what is put together, and what its users see of it
 //	act, election, report           carry plans out; lead, and take over from the leader before; tell operators
-//	hostlists, podgroups, snapshot  what jobs need of the cluster; the facts of one moment
+//	gates, hostlists, podgroups,    readiness gates of new pods; what jobs need of the cluster; the facts of one
+//	snapshot                        moment
 //	recorder                        events, each trouble once
 //	watch                           what is watched
 //	convert, fence, leadership      API objects as fleet values; writes within the lease; epochs

@@ -137,6 +137,7 @@ func TestRights(t *testing.T) {
 	add("", "pods/eviction", "create", false)
 	add("apps", "deployments statefulsets", "patch", false) // requests in the template, the leader's epoch
 	add("", "pods/resize", "patch", false)                  // requests in place
+	add("", "pods/status", "patch", false)                  // readiness gates
 	add("", "events", "create list patch watch", false)     // it reads why pods cannot be made
 	add(ours, "elasticservices capacitypools capacityquotas elasticjobs festivalplans loans nodeshares", "get list watch", false)
 	add(ours, "elasticservices/status capacitypools/status capacityquotas/status elasticjobs/status festivalplans/status loans/status nodeshares/status", "update", false)

@@ -11,6 +11,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/act"
 	"github.com/springtide/springtide/internal/kube/election"
 	"github.com/springtide/springtide/internal/kube/fence"
+	"github.com/springtide/springtide/internal/kube/gates"
 	"github.com/springtide/springtide/internal/kube/recorder"
 )
 
@@ -21,7 +22,7 @@ var apiWrites = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "springtid
 // RegisterWrites registers the counts of the writes of all clusters of this process, and of those that the fence refused.
 func RegisterWrites(r prometheus.Registerer) error {
 	return errors.Join(r.Register(apiWrites), fence.Register(r), r.Register(recorder.Unbelieved),
-		r.Register(act.NewerWrites), r.Register(election.Rivals))
+		r.Register(act.NewerWrites), r.Register(election.Rivals), r.Register(gates.Failures))
 }
 
 // countWrites counts the mutating requests of all clients that are made of a configuration.

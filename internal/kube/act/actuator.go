@@ -297,6 +297,14 @@ func (a *applier) send(ctx context.Context, w *protocol.Write) (written, error) 
 		return a.setRequests(ctx, w, &c)
 	case protocol.ResizePod:
 		return a.resizePod(ctx, w, &c)
+	case protocol.NoteCPU:
+		return a.noteCPU(ctx, w)
+	case protocol.SetInService:
+		return a.setInService(ctx, w, &c)
+	case protocol.LowerCPU:
+		return a.lowerCPU(ctx, w)
+	case protocol.RestoreCPU:
+		return a.restoreCPU(ctx, w)
 	}
 	panic(fmt.Sprintf("a change that no request is known for: %T", w.Change))
 }

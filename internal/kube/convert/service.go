@@ -62,6 +62,9 @@ func NewServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) ServiceF
 	if s.Startup != "" {
 		f.Service.StartUp = judged(s.Startup.Parse)
 	}
+	if s.ScaleIn != nil {
+		f.Service.Standby = judged(s.ScaleIn.Standby.Parse)
+	}
 	f.Service.Metrics = metricsOf(s, f.Service.SLO.CPULimit())
 	for i := range s.Windows {
 		w := windowOf(s.Windows[i].Start, s.Windows[i].TimeZone, s.Windows[i].Duration)

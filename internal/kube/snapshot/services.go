@@ -112,6 +112,9 @@ func (a *assembly) observeTarget(s *fleet.Service, f *watch.OwnService, w *watch
 	s.TargetFound, s.TargetUID, s.Version = true, fleet.UID(w.UID), w.ResourceVersion
 	s.Request = a.templateRequest(w.Namespace, w.Request, &w.Devices)
 	a.tolerations[s.ID] = w.Tolerations
+	if s.Gate = w.Gate; s.Standby > 0 {
+		s.Disruptions = a.c.DisruptionsOf(w, a.s.At)
+	}
 	if s.PodsRefused = w.Refused; f.Facts.Key.Kind == watch.KindStatefulSet && w.Lacks {
 		if e := a.refused(watch.Owned{Namespace: w.Namespace, UID: w.UID}, statefulSetRefusedFor); e != nil {
 			s.PodsRefused = e.Text

@@ -3,11 +3,13 @@ package watch
 import (
 	"slices"
 	"strings"
+	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
 )
 
@@ -57,4 +59,15 @@ func (c *Watcher) BudgetsOf(namespace string, of labels.Set) string {
 	}
 	slices.Sort(out)
 	return strings.Join(out, " and ")
+}
+
+// DisruptionsOf is how many more pods of a workload may become unready by the disruption budgets that select them;
+// unknown where none does.
+func (c *Watcher) DisruptionsOf(w *WorkloadFacts, now time.Time) (out fleet.Known[int32]) {
+	for _, b := range c.budgets.All() {
+		if b.Namespace == w.Namespace && b.selector.Matches(w.labels) && (!out.OK || b.allowed < out.Value) {
+			out = fleet.KnownAt(b.allowed, now)
+		}
+	}
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +47,8 @@ type PodFacts struct {
 	Devices  DeviceAsks
 	// labels is a hash of the labels: a change means that budgets of others may select the pod.
 	labels uint64
+	// Shut says that the pod waits for its readiness gate of ours to be opened first.
+	Shut bool
 	// Scheduler is who is to place the pod.
 	Scheduler string
 	// images are what the pod's containers run.
@@ -102,7 +105,34 @@ func NewPodFacts(p *corev1.Pod) *PodFacts {
 	f.readTerms(p)
 	f.readStatus(&p.Status)
 	f.readAnnotations(p.Annotations)
+	f.readGate(p)
 	return f
+}
+
+// gated reports whether readiness gates hold ours.
+func gated(gates []corev1.PodReadinessGate) bool {
+	return slices.ContainsFunc(gates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == v1alpha1.PodInService })
+}
+
+// readGate reads how our readiness gate stands. A pod in standby is not ready from the write of the condition on,
+// whatever its kubelet says yet.
+func (f *PodFacts) readGate(p *corev1.Pod) {
+	if f.Pod.Gated = gated(p.Spec.ReadinessGates); !f.Pod.Gated {
+		return
+	}
+	f.Shut = true
+	for i := range p.Status.Conditions {
+		c := &p.Status.Conditions[i]
+		if c.Type != v1alpha1.PodInService {
+			continue
+		}
+		f.Shut = false
+		if c.Status == corev1.ConditionFalse {
+			at := convert.TimeOf(&c.LastTransitionTime)
+			f.Pod.Standby, f.Pod.Ready = fleet.KnownAt(at, at), false
+			f.Pod.FullCPU = f.Pod.Requests.CPU + convert.CPUBefore(p) - convert.ContainersCPU(&p.Spec)
+		}
+	}
 }
 
 // hashOf is a hash of labels.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -53,6 +54,9 @@ type WorkloadFacts struct {
 	Devices  DeviceAsks
 	// Tolerations are those of the pod template.
 	Tolerations []rules.Toleration
+	// Gate says that the pod template has our readiness gate, labels are those of its pods.
+	Gate   bool
+	labels labels.Set
 	// Writers own spec.replicas by the managed fields; more than one only where they agreed on the value.
 	Writers []ReplicaWriter
 	// UpdateRevision is the newest revision of a StatefulSet.
@@ -72,7 +76,8 @@ func NewDeploymentFacts(d *appsv1.Deployment) *WorkloadFacts {
 	f := &WorkloadFacts{Header: object.HeaderOf(d), Replicas: replicasOf(d.Spec.Replicas),
 		Request: convert.PodRequests(&d.Spec.Template.Spec), Devices: deviceAsksOf(&d.Spec.Template.Spec),
 		Tolerations: facts.Tolerations(d.Spec.Template.Spec.Tolerations),
-		Writers:     replicaWriters(d.ManagedFields), Leader: leadership.StampOn(d)}
+		Writers:     replicaWriters(d.ManagedFields), Leader: leadership.StampOn(d),
+		Gate: gated(d.Spec.Template.Spec.ReadinessGates), labels: d.Spec.Template.Labels}
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			f.Refused = c.Message

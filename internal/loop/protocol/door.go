@@ -32,15 +32,18 @@ type Door struct {
 	loans func() map[fleet.NodeID][]*fleet.Loan
 	// deadlines are those that this plan's moves wrote since the facts were read.
 	deadlines map[fleet.LoanID]time.Time
+	// unreadied counts the ready pods of each service that this plan takes out of traffic.
+	unreadied map[fleet.ServiceID]int32
 }
 
 // NewDoor returns the door for facts.
 func NewDoor(fresh *fleet.Snapshot) *Door {
 	return &Door{fresh: fresh, now: func() time.Time { return fresh.At }, deadlines: map[fleet.LoanID]time.Time{},
-		pods:  once(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
-		nodes: once(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
-		on:    once(fresh.PodsByNode),
-		loans: once(fresh.LoansByNode),
+		unreadied: map[fleet.ServiceID]int32{},
+		pods:      once(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
+		nodes:     once(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
+		on:        once(fresh.PodsByNode),
+		loans:     once(fresh.LoansByNode),
 	}
 }
 

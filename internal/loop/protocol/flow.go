@@ -44,6 +44,8 @@ func (s *Session) flowOf(a planner.Action) []request {
 		return s.markFlow(a)
 	case *planner.Resize:
 		return s.resizeFlow(a)
+	case *planner.Standby:
+		return standbyFlow(a)
 	}
 	panic(fmt.Sprintf("an action that the protocol does not know: %T", a))
 }
@@ -121,6 +123,18 @@ func (s *Session) resizeFlow(a *planner.Resize) []request {
 		out = append(out, just(podWrite(p, ResizePod{From: a.From, To: a.To}, SeeVersion)))
 	}
 	return out
+}
+
+// standbyFlow takes a pod out of traffic, or brings it back. Its requests are noted before it leaves, and restored
+// before it comes back. Stopped between two writes, the condition says where the pod is.
+func standbyFlow(a *planner.Standby) []request {
+	if a.Back {
+		return []request{just(podWrite(a.Pod, RestoreCPU{}, SeeVersion)),
+			just(podWrite(a.Pod, SetInService{In: true, Why: a.Why.Text()}, SeeVersion))}
+	}
+	return []request{just(podWrite(a.Pod, NoteCPU{}, SeeNothing)),
+		just(podWrite(a.Pod, SetInService{Why: a.Why.Text()}, SeeVersion)),
+		just(podWrite(a.Pod, LowerCPU{}, SeeVersion))}
 }
 
 // moveFlow writes the NodeShare first and the loan's phase after it: the share is the lock. Stopped between the two, the share is one step ahead,

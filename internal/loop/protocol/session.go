@@ -176,6 +176,8 @@ func (s *Session) Check(a planner.Action) error {
 		return s.door.CheckMark(a)
 	case *planner.Resize:
 		return s.door.CheckResize(a)
+	case *planner.Standby:
+		return s.door.CheckStandby(a)
 	}
 	panic(fmt.Sprintf("an action that the protocol does not know: %T", a))
 }

@@ -212,6 +212,17 @@ type (
 	SetRequests struct{ From, To fleet.Resources }
 	// ResizePod changes the requests of a running pod.
 	ResizePod struct{ From, To fleet.Resources }
+	// NoteCPU writes on a pod what CPU its containers request, for when it comes back from standby.
+	NoteCPU struct{}
+	// SetInService writes the condition that takes a pod out of traffic, or brings it back.
+	SetInService struct {
+		In  bool
+		Why string
+	}
+	// LowerCPU lowers the CPU requests of a running pod to a part of what it noted, and RestoreCPU brings them back. Both
+	// leave limits as they are, and change nothing where nothing is to be changed.
+	LowerCPU struct{}
+	RestoreCPU  struct{}
 )
 
 func (CreateLoan) change()     {}
@@ -234,6 +245,10 @@ func (DeleteFiller) change()   {}
 func (SetMarks) change()       {}
 func (SetRequests) change()    {}
 func (ResizePod) change()      {}
+func (NoteCPU) change()        {}
+func (SetInService) change()   {}
+func (LowerCPU) change()        {}
+func (RestoreCPU) change()         {}
 
 // VictimCost is the deletion cost of a pod that is marked to go. It is below the cost of every pod without a mark (0), so that a ReplicaSet
 // takes the marked ones first.
