@@ -126,7 +126,7 @@ func TestAStolenAccount(t *testing.T) {
 		{"pod", `{"metadata":{"annotations":{"springtide.dev/notice":"{}","controller.kubernetes.io/pod-deletion-cost":"-1"}}}`, false},
 		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"False","reason":"Standby"}]}}`, false},
 		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"True"},{"type":"Ready","status":"True"}]}}`, true},
-		{"status", `{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable"}]}}`, true},
+		{"status", `{"status":{"conditions":[{"type":"ContainersReady","status":"True"}]}}`, true},
 		{"status", `{"status":{"phase":"Failed"}}`, true},
 		{"status", `{"status":{"podIP":"192.0.2.7","podIPs":[{"ip":"192.0.2.7"}]}}`, true},
 		{"status", `{"metadata":{"labels":{"owner":"me"}}}`, true},

@@ -160,6 +160,9 @@ func (c *controller) commitPod(id int32, x *protocol.Write) {
 		p.cost = -1
 	case protocol.Unsteer:
 		p.cost = 0
+	case protocol.SetInService:
+		w.setInService(id, d.In)
+	case protocol.NoteCPU, protocol.LowerCPU, protocol.RestoreCPU: // a pod keeps its room
 	case protocol.SetNotice:
 		c.notice(id, &d)
 	case protocol.DropNotice:

@@ -239,6 +239,7 @@ func (c *controller) serviceFacts(i int) fleet.Service {
 	f := fleet.Service{ID: s.ID(), UID: fleet.UID("uid-" + s.Name.String()), Target: s.Name, TargetKind: "Deployment", TargetFound: true, Mode: fleet.Auto,
 		Pause: fleet.PauseNone, Actuation: fleet.ByScale, SLO: s.SLO, Min: int32(s.Spec.Min), Max: c.w.mostReplicas(i),
 		Quantile: s.Spec.ForecastPercent / 100, Steerable: true, Request: s.Request(),
+		Standby: time.Duration(s.Spec.Standby), Gate: s.Spec.Standby > 0,
 		RequestsMode: fleet.RequestsOff, Created: c.w.start.Add(-time.Duration(c.w.b.History))}
 	for k := range s.Spec.Windows {
 		w := &s.Spec.Windows[k]

@@ -193,7 +193,7 @@ func (w *World) vanish(id int32) {
 		i := slices.Index(s.pods, id)
 		s.pods = slices.Delete(s.pods, i, i+1)
 		if p.ready {
-			s.ready--
+			*s.counts(p)--
 		} else {
 			s.starting--
 		}

@@ -412,7 +412,7 @@ func (w *World) sound() error {
 		case p.leaving:
 			c.leaving++
 		case p.ready:
-			c.ready++
+			*c.counts(p)++
 		case p.node != none:
 			c.starting++
 		default:
@@ -435,11 +435,11 @@ func (w *World) sound() error {
 	}
 	for i := range w.services {
 		s, c := &w.services[i], &counts[i]
-		if s.ready != c.ready || s.starting != c.starting || s.waiting != c.waiting || s.leaving != c.leaving {
+		if s.ready != c.ready || s.standing != c.standing || s.starting != c.starting || s.waiting != c.waiting || s.leaving != c.leaving {
 			return fmt.Errorf("service %d counts %d ready, %d starting, %d waiting, %d leaving; there are %d, %d, %d, %d", i,
 				s.ready, s.starting, s.waiting, s.leaving, c.ready, c.starting, c.waiting, c.leaving)
 		}
-		if len(s.pods) != s.ready+s.starting+s.waiting {
+		if len(s.pods) != s.ready+s.standing+s.starting+s.waiting {
 			return fmt.Errorf("service %d lists %d pods", i, len(s.pods))
 		}
 	}

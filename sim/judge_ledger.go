@@ -128,7 +128,7 @@ func (c *controller) seenLoans() []fleet.Loan {
 func (c *controller) seenReady(service int, p *pod) bool {
 	s := c.seen()
 	if s == nil {
-		return p.ready
+		return p.serves()
 	}
 	pods := s.Services[service].Pods
 	k := slices.IndexFunc(pods, func(x fleet.Pod) bool { return x.ID == p.uid })

@@ -218,7 +218,7 @@ func (c *controller) runs(t *fleet.Tenant) fleet.MilliCPU {
 	sum := fleet.MilliCPU(0)
 	for k := range c.w.services {
 		if s := &c.w.services[k]; slices.Contains(t.Namespaces, s.Name.Namespace) {
-			sum += fleet.MilliCPU(1000 * s.Cores * (s.ready + s.starting + s.leaving))
+			sum += fleet.MilliCPU(1000 * s.Cores * (s.ready + s.standing + s.starting + s.leaving))
 		}
 	}
 	return sum

@@ -116,7 +116,7 @@ func (w *World) timeOf(t int32) time.Time { return w.start.Add(time.Duration(t) 
 
 func (w *World) podFacts(id int32) fleet.Pod {
 	p := &w.pods[id]
-	f := fleet.Pod{ID: p.uid, Name: p.name, Phase: fleet.PodPending, Ready: p.ready, Created: w.timeOf(p.created), Deleting: p.leaving, CurrentRevision: true,
+	f := fleet.Pod{ID: p.uid, Name: p.name, Phase: fleet.PodPending, Ready: p.serves(), Created: w.timeOf(p.created), Deleting: p.leaving, CurrentRevision: true,
 		DeletionCost: int(p.cost)}
 	if p.node != none {
 		n := &w.facts[p.node]
@@ -133,6 +133,10 @@ func (w *World) podFacts(id int32) fleet.Pod {
 	case online:
 		s := &w.services[p.owner]
 		f.Class, f.Service, f.Requests = fleet.PodOnline, s.id, s.request
+		if f.Gated = s.Spec.Standby > 0; p.standby {
+			left := w.timeOf(p.left)
+			f.Standby = fleet.KnownAt(left, left)
+		}
 	case offline:
 		j := &w.jobs[p.owner]
 		f.Class, f.Job, f.Role, f.Requests = fleet.PodOffline, j.id(), role, j.request
@@ -287,6 +291,8 @@ func (c *controller) measure(i int) {
 	}
 	for _, id := range s.pods {
 		switch p := &w.pods[id]; {
+		case p.standby:
+			c.live.CPU[p.name] = fleet.KnownAt(s.Idle*float64(s.Cores), at)
 		case p.ready && p.readyAt < w.tick-liveAgo:
 			c.live.CPU[p.name] = fleet.KnownAt(each, at)
 		case p.node != none:

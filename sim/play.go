@@ -54,7 +54,7 @@ func (w *World) turn(s *service) {
 	}
 	s.moment.Cold = 0
 	for _, id := range s.pods {
-		if p := &w.pods[id]; p.ready && w.tick-p.readyAt < ticks(s.Cold.For) {
+		if p := &w.pods[id]; p.serves() && w.tick-p.readyAt < ticks(s.Cold.For) {
 			s.moment.Cold++
 		}
 	}
@@ -221,7 +221,7 @@ func (a *account) service(w *World, i int, o *measure.Outcome, anyway bool) {
 		a.scales++
 	}
 	cores := float64(s.Cores)
-	holds := float64(s.ready+s.starting+s.leaving) * cores
+	holds := float64(s.ready+s.standing+s.starting+s.leaving) * cores
 	v.cores += holds * tick.Seconds()
 	a.onlineUsed += o.UsedCores() * tick.Seconds()
 	a.hour += o.UsedCores()

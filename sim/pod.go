@@ -38,6 +38,8 @@ type pod struct {
 	used    bool // the slot holds a pod
 	ready   bool
 	leaving bool
+	standby bool  // out of traffic by its readiness gate, since the tick left
+	left    int32
 	owner   int32 // service or job
 	node    int32
 	cores   int32
@@ -115,7 +117,7 @@ func (w *World) leave(id int32, grace time.Duration) {
 	}
 	p.leaving = true
 	if p.ready && p.kind == online {
-		w.services[p.owner].ready--
+		*w.services[p.owner].counts(p)--
 	} else if p.kind == online && p.node != none {
 		w.services[p.owner].starting--
 	}
@@ -131,6 +133,33 @@ func (w *World) leave(id int32, grace time.Duration) {
 	}
 	p.goneAt = w.tick + ticks(grace)
 	w.ending.push(p.goneAt, id, p.uid)
+}
+
+// serves reports whether a pod is in traffic.
+func (p *pod) serves() bool { return p.ready && !p.standby }
+
+// counts is where a service counts a ready pod: by whether it is in traffic.
+func (s *service) counts(p *pod) *int {
+	if p.standby {
+		return &s.standing
+	}
+	return &s.ready
+}
+
+// setInService takes an online pod out of traffic, or brings it back. A pod that still starts is counted once it is
+// ready.
+func (w *World) setInService(id int32, in bool) {
+	p := &w.pods[id]
+	if p.leaving || p.standby == !in {
+		return
+	}
+	s := &w.services[p.owner]
+	if p.ready {
+		*s.counts(p)--
+	}
+	if p.standby, p.left = !in, w.tick; p.ready {
+		*s.counts(p)++
+	}
 }
 
 // kubelets let pods that are due become ready, and those whose grace is over go.
@@ -149,7 +178,7 @@ func (w *World) kubelets() {
 		case online:
 			s := &w.services[p.owner]
 			s.starting--
-			s.ready++
+			*s.counts(p)++
 			s.startUps = append(s.startUps, time.Duration(w.tick-p.bound)*tick)
 		case offline:
 			p.begun, p.worker = true, measure.StartWorker(w.jobs[p.owner].work, w.now)
@@ -250,7 +279,7 @@ func (w *World) victims(s *service, n int) []int32 {
 	order := slices.Clone(s.pods)
 	slices.SortFunc(order, func(a, b int32) int {
 		x, y := &w.pods[a], &w.pods[b]
-		return cmp.Or(fleet.TrueFirst(x.node == none, y.node == none), fleet.TrueFirst(!x.ready, !y.ready), cmp.Compare(x.cost, y.cost),
+		return cmp.Or(fleet.TrueFirst(x.node == none, y.node == none), fleet.TrueFirst(!x.serves(), !y.serves()), cmp.Compare(x.cost, y.cost),
 			cmp.Compare(y.created, x.created), y.name.Compare(x.name))
 	})
 	return order[:min(n, len(order))]

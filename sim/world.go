@@ -83,8 +83,9 @@ type service struct {
 	request fleet.Resources // of one replica
 	desired int32
 	pods    []int32 // those that do not leave, in the order of creation
-	// waiting are without a machine, starting bound and not ready, leaving on their way out.
-	ready, starting, leaving, waiting int
+	// waiting are without a machine, starting bound and not ready, leaving on their way out. Those that are ready and
+	// stand by are counted apart.
+	ready, starting, leaving, waiting, standing int
 	made                              int
 	// rate is the true load of the tick.
 	rate  float64

@@ -38,8 +38,9 @@ import (
 	"github.com/springtide/springtide/reason"
 )
 
-// app makes a Deployment of ready pods on a machine of its own, with an ElasticService on it.
-func (p *plane) app(t *testing.T, id string, replicas int32, actuation string) fleet.ServiceID {
+// app makes a Deployment of ready pods on a machine of its own, with an ElasticService on it; bend changes both first.
+func (p *plane) app(t *testing.T, id string, replicas int32, actuation string,
+	bend ...func(*appsv1.Deployment, *v1alpha1.ElasticService)) fleet.ServiceID {
 	t.Helper()
 	ctx := t.Context()
 	n := kubetest.Node("m-"+id, nil)
@@ -54,11 +55,14 @@ func (p *plane) app(t *testing.T, id string, replicas int32, actuation string) f
 	d.Spec.Template = kubetest.Template("1")
 	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 	d.Spec.Template.Spec.Containers[0].Image = "none"
+	s := kubetest.Service(id)
+	s.Namespace, s.Spec.Actuation = "default", actuation
+	for _, f := range bend {
+		f(d, s)
+	}
 	if _, err := p.core.AppsV1().Deployments("default").Create(ctx, d, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := kubetest.Service(id)
-	s.Namespace, s.Spec.Actuation = "default", actuation
 	p.create(t, object.GVRServices, s)
 	svc := fleet.ServiceID("default/" + id)
 	until(t, "pods that are bound", func() bool {
@@ -87,7 +91,7 @@ func (p *plane) run(t *testing.T, pod *fleet.Pod) {
 		StartTime: kubetest.Ptr(metav1.Now()),
 		Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now()), {Type: corev1.PodScheduled,
 			Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
-	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.MergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -159,6 +159,9 @@ func rest(s *v1alpha1.ElasticServiceSpec) []Problem {
 	if s.Startup != "" {
 		read(&j, "spec.startup", s.Startup.Parse)
 	}
+	if s.ScaleIn != nil {
+		read(&j, "spec.scaleIn.standby", s.ScaleIn.Standby.Parse)
+	}
 	for i := range s.Metrics {
 		m := &s.Metrics[i]
 		field := fmt.Sprintf("spec.metrics[%d].", i)

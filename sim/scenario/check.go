@@ -155,6 +155,7 @@ func (s *Scenario) checkService(c *checker, at string, v *Service) {
 	c.within(at+".burst", v.Burst, 1, 10)
 	c.lasts(at+".startUp", time.Duration(v.StartUp), 0, time.Hour)
 	c.within(at+".startUpSpread", v.StartUpSpread, 0, 1)
+	c.lasts(at+".standby", time.Duration(v.Standby), 0, 2*time.Hour)
 	v.SLO.check(c, at+".slo", &v.Curve)
 	v.Curve.check(c, at+".curve", v)
 	c.within(at+".min", float64(v.Min), 1, 1e6)

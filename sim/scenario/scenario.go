@@ -97,6 +97,8 @@ type Service struct {
 	// Curve is how the latency depends on the load; without one it follows from the SLO.
 	Curve Curve `yaml:"curve"`
 	Min   int   `yaml:"min"`
+	// Standby is how long pods that a scale-in takes stay out of traffic before they end; without it they end at once.
+	Standby config.Duration `yaml:"standby"`
 	// Windows bound the replicas at times of the day.
 	Windows []ServiceWindow `yaml:"windows"`
 	// ForecastPercent is the quantile of the forecast that sizing must cover.

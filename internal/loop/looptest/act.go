@@ -119,6 +119,16 @@ func (w *World) commitPod(p *pod, change protocol.Change) {
 		if c.Cost {
 			p.DeletionCost = 0
 		}
+	case protocol.SetInService:
+		if p.Ready, p.Standby = c.In, fleet.KnownAt(w.now, w.now); c.In {
+			p.Standby = fleet.Known[time.Time]{}
+		}
+	case protocol.NoteCPU:
+		p.FullCPU = p.Requests.CPU
+	case protocol.LowerCPU:
+		p.Requests.CPU = fleet.StandbyCPU(p.Requests.CPU)
+	case protocol.RestoreCPU:
+		p.Requests.CPU = max(p.Requests.CPU, p.FullCPU)
 	case protocol.SetNotice:
 		if !c.Again {
 			p.NoticeLoan, p.NoticeEpoch, p.AckEpoch, p.ackAt = c.Loan, c.Epoch, 0, w.now.Add(ackAfter)
