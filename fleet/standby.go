@@ -64,7 +64,7 @@ const (
 	// standbyPart is the part of its CPU request that a pod keeps in standby, and leastCPU the least of it: probes and
 	// connections that end need something.
 	standbyPart = 20
-	leastCPU     = 10
+	leastCPU    = 10
 )
 
 // StandbyCPU is what a pod with a CPU request keeps of it in standby.

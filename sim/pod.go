@@ -38,7 +38,7 @@ type pod struct {
 	used    bool // the slot holds a pod
 	ready   bool
 	leaving bool
-	standby bool  // out of traffic by its readiness gate, since the tick left
+	standby bool // out of traffic by its readiness gate, since the tick left
 	left    int32
 	owner   int32 // service or job
 	node    int32

@@ -86,7 +86,7 @@ type service struct {
 	// waiting are without a machine, starting bound and not ready, leaving on their way out. Those that are ready and
 	// stand by are counted apart.
 	ready, starting, leaving, waiting, standing int
-	made                              int
+	made                                        int
 	// rate is the true load of the tick.
 	rate  float64
 	queue measure.Queue

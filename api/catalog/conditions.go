@@ -15,6 +15,7 @@ const (
 	ConditionSkillLost     = "ForecastSkillLost"
 	ConditionFall          = "FallUnconfirmed"
 	ConditionRise          = "RiseUnconfirmed"
+	ConditionStaged        = "ScaleInStaged"
 	ConditionReady         = "Ready"
 	ConditionDataFresh     = "DataFresh"
 	ConditionSLOMeasured   = "SLOMeasured"
@@ -46,6 +47,8 @@ var types = map[string]string{
 	ConditionSkillLost:     "the newest forecasts were too far off to be trusted",
 	ConditionFall: "the load fell faster than history, and no other source confirms it; there only while it " +
 		"is so",
+	ConditionStaged: "pods that a scale-in takes leave traffic before they are deleted; there only where " +
+		"spec.scaleIn asks for it",
 	ConditionRise: "the measured load is more than the replicas could have served, or rose faster than " +
 		"history; there only while it is so",
 	ConditionReady:       "a pool lends, a quota is met, a festival plan acts",
@@ -179,6 +182,12 @@ var (
 		"the load fell faster than history on %s and nothing confirmed it within fallHold, or within a day "+
 			"if the CPU contradicts it: scale-in goes on by at most a tenth of the replicas in a stabilisation "+
 			"window. To stop it: spec.pause In")
+
+	ServiceStaged = verdict(Service, ConditionStaged, yes, "Staged",
+		"pods that a scale-in takes stand by for %s before they are deleted")
+	ServiceStagedGateMissing = verdict(Service, ConditionStaged, no, "GateMissing",
+		"the pod template of the target, or pods of it, lack the readiness gate %s, so pods leave at once. To fix: "+
+			"add it to readinessGates of the template")
 
 	ServiceRiseNotBelieved = verdict(Service, ConditionRise, yes, "NotBelieved",
 		"the source measures more than the ready replicas could have served, and they do not bear it out: it "+

@@ -21,6 +21,12 @@ var (
 	EventStayed = event(warning, "VictimStayed",
 		"a scale-in took other pods than those that were marked to go", "%s", Service).
 		do("see which controller chooses the pods: it does not follow pod-deletion-cost")
+	EventStandby = event(normal, "Standby", "pods that a scale-in takes left traffic",
+		"%d pods stand by for %s before they are deleted: %s", Service)
+	EventReturned = event(normal, "Returned", "pods came back into traffic from standby",
+		"%d pods came back into traffic: %s", Service)
+	EventStandbyFailed = event(warning, "StandbyFailed", "a pod could not be taken out of traffic, or brought back",
+		"pod %s: %s", Service).do("read the message; `springtide doctor` checks the rights")
 	EventResized = event(normal, "Resized", "the requests of the target were changed",
 		"%s from %s to %s: %s", Service)
 	EventResizeFailed = event(warning, "ResizeFailed", "the change of the requests failed",

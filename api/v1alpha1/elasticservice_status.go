@@ -13,6 +13,8 @@ type ElasticServiceStatus struct {
 	// Replicas is what the target runs.
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
+	// Standby is what is out of traffic by a staged scale-in; absent while nothing is.
+	Standby *StandbyStatus `json:"standby,omitempty"`
 	// ReadyReplicas is what is ready.
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
@@ -64,6 +66,15 @@ type TakeoverStatus struct {
 	Count int32 `json:"count"`
 	// LastTime is when it wrote last, by the managed fields of the target.
 	LastTime metav1.Time `json:"lastTime"`
+}
+
+// StandbyStatus is what a staged scale-in took out of traffic.
+type StandbyStatus struct {
+	// Replicas is how many pods stand by. They are in status.replicas, and not in readyReplicas.
+	// +kubebuilder:validation:Minimum=1
+	Replicas int32 `json:"replicas"`
+	// EndTime is when the standby of the first of them is over.
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 }
 
 // LinkStatus is how a service follows its link group.

@@ -114,12 +114,21 @@ A single occurrence is an [event](events.md).
 		if page := refusalsPage(object); page != "" {
 			out[refusalsAt(object)], refusals = page, "[refusals]("+refusalsAt(object)+".md)"
 		}
-		fmt.Fprintf(&index, "| [%s](%s.md) | %s | %s |\n", object, pageOf(object), strings.Join(names, ", "), refusals)
+		also := ""
 		out[pageOf(object)] = conditionsOf(object, types)
+		if len(strings.Fields(out[pageOf(object)])) > longPage {
+			half, rest := pageOf(object), pageOf(object)+"-more"
+			out[half], out[rest] = conditionsOf(object, types[:len(types)/2]), conditionsOf(object, types[len(types)/2:])
+			also = fmt.Sprintf(", from %s on [here](%s.md)", names[len(types)/2], rest)
+		}
+		fmt.Fprintf(&index, "| [%s](%s.md)%s | %s | %s |\n", object, pageOf(object), also, strings.Join(names, ", "), refusals)
 	}
 	out["conditions"] = index.String()
 	return out
 }
+
+// longPage is from how many words on a page is divided in two.
+const longPage = 1950
 
 // conditionsOf is the page of one kind of object, by the types of its conditions.
 func conditionsOf(object catalog.Kind, types [][]*catalog.Verdict) string {

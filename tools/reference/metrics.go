@@ -121,18 +121,29 @@ alerts that use it. Each component also exports the Go runtime's and the process
 ` + notice + "\n| component | exported by | metrics |\n|---|---|---|\n")
 	out := map[string]string{}
 	for _, c := range list {
-		fmt.Fprintf(&index, "| [%s](%s.md) | `%s` | %d |\n", c.title, c.page, c.port, len(c.metrics))
-		var b strings.Builder
-		fmt.Fprintf(&b, "# Metrics: %s\n\nFor operators. Exported by `%s`. [Metrics](metrics.md) has the other components.\n\n%s\n| metric | type | labels | meaning | alerts |\n|---|---|---|---|---|\n",
-			strings.ToLower(c.title), c.port, notice)
 		slices.SortFunc(c.metrics, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
-		for _, m := range c.metrics {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.name, m.kind, coded(m.labels), cell(m.help), alertsOf(m.name))
+		also := ""
+		out[c.page] = c.render(c.metrics)
+		if len(strings.Fields(out[c.page])) > longPage {
+			half, rest := len(c.metrics)/2, c.page+"-more"
+			out[c.page], out[rest] = c.render(c.metrics[:half]), c.render(c.metrics[half:])
+			also = fmt.Sprintf(", from `%s` on [here](%s.md)", c.metrics[half].name, rest)
 		}
-		out[c.page] = b.String()
+		fmt.Fprintf(&index, "| [%s](%s.md)%s | `%s` | %d |\n", c.title, c.page, also, c.port, len(c.metrics))
 	}
 	out["metrics"] = index.String()
 	return out, nil
+}
+
+// render is a page of some metrics of a component.
+func (c *component) render(list []metric) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Metrics: %s\n\nFor operators. Exported by `%s`. [Metrics](metrics.md) has the other components.\n\n%s\n"+
+		"| metric | type | labels | meaning | alerts |\n|---|---|---|---|---|\n", strings.ToLower(c.title), c.port, notice)
+	for _, m := range list {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.name, m.kind, coded(m.labels), cell(m.help), alertsOf(m.name))
+	}
+	return b.String()
 }
 
 // alertsOf links the runbooks of the alerts that ask for a metric.

@@ -34,6 +34,10 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	st := &s.Status
 	p.Add("Mode", "%s by %s", modeText(s), cell.OrNone(s.Spec.Actuation))
 	p.Add("Replicas", "%s, within %d to %d", cell.Written(st.ObservedGeneration, fmt.Sprintf("%s; wanted %s", cell.ReadyPods(st), cell.Desired(s))), s.Spec.Replicas.Min, s.Spec.Replicas.Max)
+	if b := st.Standby; b != nil {
+		p.Add("Standby", "%d pods are out of traffic; the standby of the first ends at %s, unless the tide returns",
+			b.Replicas, cell.Stamp(b.EndTime))
+	}
 	if st.ObservedTime != nil {
 		p.Add("As of", "%s", ageText(st.ObservedTime, c.Now()))
 	}

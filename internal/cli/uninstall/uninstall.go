@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,12 +85,42 @@ func (u *uninstall) run(ctx context.Context, out io.Writer, c *cluster.Clients) 
 		return nil
 	}
 	fmt.Fprintln(out)
-	for _, step := range []func(context.Context, io.Writer, *cluster.Clients, *holdings) error{u.recallAll, u.releaseAll, u.quiet, u.stop, u.stopAgents, u.unmark} {
+	for _, step := range []func(context.Context, io.Writer, *cluster.Clients, *holdings) error{refuseGates, u.recallAll, u.releaseAll, u.quiet, u.stop, u.stopAgents, u.unmark} {
 		if err := step(ctx, out, c, h); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintln(out, "The cluster is ready: Springtide can be deleted.")
+	return nil
+}
+
+// refuseGates ends the uninstall while templates have our readiness gate: the controller opens it, so without a
+// controller no new pod of them becomes ready.
+func refuseGates(ctx context.Context, _ io.Writer, c *cluster.Clients, _ *holdings) error {
+	var gated []string
+	err := takeover.EachPage(ctx, func(o metav1.ListOptions) (string, error) {
+		page, err := c.Core.AppsV1().Deployments("").List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			d := &page.Items[i]
+			if slices.ContainsFunc(d.Spec.Template.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
+				return g.ConditionType == v1alpha1.PodInService
+			}) {
+				gated = append(gated, d.Namespace+"/"+d.Name)
+			}
+		}
+		return page.Continue, nil
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for readiness gates: %w", err)
+	case len(gated) > 0:
+		return fmt.Errorf("%s with the readiness gate %s%s: without the controller their new pods never become ready. "+
+			"To fix: remove the gate from their templates, wait for the roll-over, and run this again",
+			cell.Count(len(gated), "Deployment"), v1alpha1.PodInService, named(gated))
+	}
 	return nil
 }
 

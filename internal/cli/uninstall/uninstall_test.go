@@ -33,6 +33,21 @@ func TestUninstallSaysWhatIsLost(t *testing.T) {
 	scripttest.Golden(t, filepath.Join("testdata", "cluster", "uninstall.txt"), got)
 }
 
+// TestUninstallRefusesGates: nothing is written while new pods need the controller to become ready.
+func TestUninstallRefusesGates(t *testing.T) {
+	w := newWorld(t)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "gated"}}
+	d.Spec.Template.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: v1alpha1.PodInService}}
+	if err := w.Core.Tracker().Add(d); err != nil {
+		t.Fatal(err)
+	}
+	got := w.Run("uninstall", "--prepare", "--timeout", "0s")
+	if want := "1 Deployment with the readiness gate springtide.dev/in-service (shop/gated)"; !strings.Contains(got, want) ||
+		strings.Contains(got, "wrote:") {
+		t.Errorf("want %q and no write:\n%s", want, got)
+	}
+}
+
 // TestUninstallLeavesNothing: when everything came home, no mark of ours is left on machines, pods and workloads, and what others wrote stays.
 func TestUninstallLeavesNothing(t *testing.T) {
 	w := newWorld(t)

@@ -31,6 +31,8 @@ func (c *Reporter) reportEvents(r *loop.Report) {
 	c.reportMoves(r, done)
 	c.reportGiveBacks(r, done)
 	c.reportResizes(r, done)
+	c.reportStandbys(r, r.Plan.Standbys, done)
+	c.reportStandbys(r, r.Plan.Returns, done)
 	for i := range r.Plan.Notices {
 		n := &r.Plan.Notices[i]
 		switch {

@@ -199,9 +199,10 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 		s.Reason = v1alpha1.Clip(t.Why().Text(), v1alpha1.MaxReasonLength)
 	}
 	s.LastScaleTime = v.w.scaledAt(v.svc.ID, v.scaled.Outcome == loop.Done, o.Status.LastScaleTime)
+	s.Standby = v.standby()
 	if v.scaled.Outcome == loop.Done {
 		if v.target != nil && v.svc.Actuation == fleet.ByScale {
-			s.Replicas = v.target.Replicas // what was just written: the next cycle, which reads it, has nothing to add
+			s.Replicas = v.scaledTo() // what was just written: the next cycle, which reads it, has nothing to add
 		}
 	}
 	if p, ok := v.r.Portraits[v.svc.ID]; ok {
@@ -274,6 +275,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.skill(c)
 	v.fall(c)
 	v.rise(c)
+	v.staged(c)
 	v.fresh(c)
 	v.measured(c)
 	v.capacity(c)

@@ -221,8 +221,8 @@ type (
 	}
 	// LowerCPU lowers the CPU requests of a running pod to a part of what it noted, and RestoreCPU brings them back. Both
 	// leave limits as they are, and change nothing where nothing is to be changed.
-	LowerCPU struct{}
-	RestoreCPU  struct{}
+	LowerCPU   struct{}
+	RestoreCPU struct{}
 )
 
 func (CreateLoan) change()     {}
@@ -247,8 +247,8 @@ func (SetRequests) change()    {}
 func (ResizePod) change()      {}
 func (NoteCPU) change()        {}
 func (SetInService) change()   {}
-func (LowerCPU) change()        {}
-func (RestoreCPU) change()         {}
+func (LowerCPU) change()       {}
+func (RestoreCPU) change()     {}
 
 // VictimCost is the deletion cost of a pod that is marked to go. It is below the cost of every pod without a mark (0), so that a ReplicaSet
 // takes the marked ones first.
