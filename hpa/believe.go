@@ -21,7 +21,7 @@ func CoresMost(svc *fleet.Service, node func(fleet.NodeID) *fleet.Node) float64 
 	on := map[fleet.NodeID]*share{}
 	for i := range svc.Pods {
 		p := &svc.Pods[i]
-		if p.Node == "" || p.Phase != fleet.PodRunning {
+		if p.Node == "" || p.Phase != fleet.PodRunning || p.Standby.OK {
 			continue
 		}
 		s := on[p.Node]
@@ -89,7 +89,7 @@ func newBelief(svc *fleet.Service, p *portrait.Portrait, live *Live, now time.Ti
 	var f recent
 	for i := range svc.Pods {
 		k := live.CPU[svc.Pods[i].Name]
-		if !k.OK || k.Value < 0 {
+		if !k.OK || k.Value < 0 || svc.Pods[i].Standby.OK { // a pod in standby bears nothing out
 			continue
 		}
 		b.used += k.Value.Cores()

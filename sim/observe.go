@@ -291,7 +291,7 @@ func (c *controller) measure(i int) {
 	}
 	for _, id := range s.pods {
 		switch p := &w.pods[id]; {
-		case p.standby:
+		case p.standby || p.left > 0 && w.tick-p.left <= metricTicks: // a rate looks back over its window
 			c.live.CPU[p.name] = fleet.KnownAt(s.Idle*float64(s.Cores), at)
 		case p.ready && p.readyAt < w.tick-liveAgo:
 			c.live.CPU[p.name] = fleet.KnownAt(each, at)

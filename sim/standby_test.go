@@ -9,9 +9,9 @@ import (
 )
 
 // returnsAt is when the tide comes back on the day of the run: each day of history it stayed away until the evening.
-var returnsAt = begin.Add(15*time.Hour + 50*time.Minute)
+var returnsAt = begin.Add(15*time.Hour + 30*time.Minute)
 
-// wrongEbb is a load that falls each afternoon within half an hour, and on the day of the run is back twenty minutes
+// wrongEbb is a load that falls each afternoon within a quarter of an hour, and on the day of the run is back a quarter
 // after its scale-in.
 func wrongEbb(at time.Time) float64 {
 	const high, low = 20, 8
@@ -23,8 +23,8 @@ func wrongEbb(at time.Time) float64 {
 		return low
 	case h < 15:
 		return high
-	case h < 15.5:
-		return high - (high-low)*(h-15)/0.5
+	case h < 15.25:
+		return high - (high-low)*(h-15)/0.25
 	}
 	return low
 }
