@@ -116,13 +116,39 @@ func (s Schedule) spans(zone *time.Location, d time.Duration, from, to time.Time
 		return nil
 	}
 	for start := s.Next(from.Add(-d), zone); !start.IsZero() && start.Before(to); start = s.Next(start, zone) {
-		if n := len(out); n > 0 && !start.After(out[n-1].end) {
-			out[n-1].end = start.Add(d)
-			continue
+		stretch := span{start, start.Add(d)}
+		for {
+			until := stretch.end
+			if !until.Before(to) {
+				until = to.Add(-1)
+			}
+			again := s.last(start, until, zone)
+			if again.IsZero() {
+				break
+			}
+			start, stretch.end = again, again.Add(d)
 		}
-		out = append(out, span{start, start.Add(d)})
+		out = append(out, stretch)
 	}
 	return out
+}
+
+// last is the last start in (after, until]; the zero time where there is none. It takes as many looks as the stretch
+// has doublings of a minute: a window that opens each minute for a week would else be looked at ten thousand times.
+func (s Schedule) last(after, until time.Time, zone *time.Location) time.Time {
+	found := s.Next(after, zone)
+	if found.IsZero() || found.After(until) {
+		return time.Time{}
+	}
+	for none := until; none.Sub(found) >= time.Minute; {
+		middle := found.Add(none.Sub(found) / 2)
+		if next := s.Next(middle, zone); next.IsZero() || next.After(until) {
+			none = middle
+		} else {
+			found = next
+		}
+	}
+	return found
 }
 
 // windowSize is one window of a service over the horizon of a sizing.

@@ -42,6 +42,8 @@ type controllerOptions struct {
 	Quantile float64
 	// ByObjective states none, so that the loop chooses it by the objective of each service.
 	ByObjective bool
+	// Explores lets every service approach its knee in quiet hours.
+	Explores bool
 	// Patience is what the online pool waits for pods that a disruption budget keeps; 0 is the default. A test takes it away.
 	Patience time.Duration
 }
@@ -247,6 +249,7 @@ func (c *controller) serviceFacts(i int) fleet.Service {
 		x.Min, x.Max = int32(w.Min), int32(w.Max)
 		f.Windows = append(f.Windows, x)
 	}
+	f.SLO.Explore = c.o.Explores
 	switch {
 	case c.o.ByObjective:
 		f.Quantile = 0

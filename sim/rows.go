@@ -55,6 +55,8 @@ type Row struct {
 	Capacity Capacity
 	// ByObjective leaves the forecast's quantile to the record of each service, as where its operator states none.
 	ByObjective bool
+	// Explores lets every service approach its knee in quiet hours.
+	Explores bool
 }
 
 // Capacity says where Springtide has from what a replica carries.
@@ -229,7 +231,7 @@ func (r Row) controller(b *scenario.Built) *controllerOptions {
 		if r.Capacity == CapacityRule {
 			o.Target = hpa.Standard().LatencyUtilisation
 		}
-		o.ByObjective = r.ByObjective
+		o.ByObjective, o.Explores = r.ByObjective, r.Explores
 		if r.Target != own(b) {
 			o.Quantile = r.Target / 100
 		}

@@ -74,7 +74,7 @@ func (b *bench) cost() error {
 
 // quantiles are those that a sizing is played at: one that chooses them itself is played once.
 func (z sizing) quantiles() []float64 {
-	if z.byObjective {
+	if z.byObjective || z.explores {
 		return []float64{byDefault}
 	}
 	return quantiles

@@ -62,19 +62,21 @@ type sizing struct {
 	name        string
 	capacity    sim.Capacity
 	byObjective bool
+	explores    bool
 }
 
 // matches reports whether a row is sized so.
 func (z sizing) matches(r *sim.Row) bool {
-	return r.Capacity == z.capacity && r.ByObjective == z.byObjective
+	return r.Capacity == z.capacity && r.ByObjective == z.byObjective && r.Explores == z.explores
 }
 
 var (
-	byRule      = sizing{"60 % rule", sim.CapacityRule, false}
-	asItIs      = sizing{"Springtide", sim.CapacityOwn, true}
-	atOneNotch  = sizing{"Springtide at a stated quantile", sim.CapacityOwn, false}
-	byTrueCurve = sizing{"true curve", sim.CapacityTrue, false}
-	sizings     = []sizing{byRule, asItIs, atOneNotch, byTrueCurve}
+	byRule      = sizing{name: "60 % rule", capacity: sim.CapacityRule}
+	asItIs      = sizing{name: "Springtide", byObjective: true}
+	atOneNotch  = sizing{name: "Springtide at a stated quantile"}
+	exploring   = sizing{name: "Springtide at a stated quantile, explore: Slow", explores: true}
+	byTrueCurve = sizing{name: "true curve", capacity: sim.CapacityTrue}
+	sizings     = []sizing{byRule, asItIs, atOneNotch, exploring, byTrueCurve}
 )
 
 // played is one service in one row.
@@ -139,7 +141,8 @@ func (b *bench) play(s *scenario.Scenario, rows []sim.Row) ([]played, error) {
 // row is Springtide without lending at a quantile of the forecast, in percent.
 func row(z sizing, quantile float64) sim.Row {
 	return sim.Row{Policy: sim.Springtide, Lender: sim.LendNone, Target: quantile, Knob: sim.KnobAvailability,
-		Default: quantile == byDefault, Capacity: z.capacity, ByObjective: z.byObjective}
+		Default: quantile == byDefault, Capacity: z.capacity, ByObjective: z.byObjective,
+		Explores: z.explores}
 }
 
 // byDefault is the quantile that a service has without saying so, in percent.

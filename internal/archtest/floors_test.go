@@ -13,10 +13,10 @@ import (
 var floors = map[string][][]string{
 	"internal/cli": {
 		{"."}, // the root command
-		{"act", "adopt", "backtest", "doctor", "explain", "festival", "forecast", "rules", "run", "simulate", "slo",
-			"uninstall",
-			"upgrade", "validate", "view",
+		{"act", "adopt", "backtest", "doctor", "explain", "festival", "forecast", "initial", "promote", "rules", "run",
+			"simulate", "slo", "uninstall", "upgrade", "validate", "view", "whatif",
 			"clitest", "chart/charttest"}, // verbs, and what their tests alone import
+		{"trial"},
 		{"examine", "input", "takeover"},
 		{"cluster", "files"},
 		{"screen"},

@@ -1,10 +1,11 @@
 // Package cli is the command line of springtide: the root command, the groups of its help, and the reference. Below it are floors. A package imports
 // packages of lower floors alone; internal/archtest holds the order.
 //
-// verbs          act (pause, freeze, recall, node), adopt, backtest, doctor, explain, festival, forecast, rules, run,
-// simulate, slo,
+// verbs          act (pause, freeze, recall, node), adopt, backtest, doctor, explain, festival, forecast, initial
+// (init), promote, rules, run, simulate, slo,
 //
-//	               uninstall, upgrade, validate, view (lists); clitest and chart/charttest for their tests
+//	               uninstall, upgrade, validate, view (lists), whatif; clitest and chart/charttest for their tests
+//	trials         trial (history played through the sizing, for whatif, promote and init)
 //	shared steps   examine (questions of doctor and upgrade check), takeover (autoscalers of others), input (series of forecast and backtest)
 //	ways           cluster (flags, clients, our objects, writes), files
 //	output         screen (tables, pages, progress)

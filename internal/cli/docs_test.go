@@ -227,6 +227,16 @@ func TestDocsCommands(t *testing.T) {
 var placeholder = regexp.MustCompile(`^[A-Z][A-Z0-9_/|.]*$|^…$|^\.\.\.$|^<.*>$`)
 
 // judgeSpringtide asks the tree of commands: the verb, its flags, and how many arguments it takes.
+// takesValue reports whether a word is a flag whose value is the next one.
+func takesValue(cmd *cobra.Command, word string) bool {
+	name, long := strings.CutPrefix(word, "--")
+	f := cmd.Flags().Lookup(name)
+	if !long && len(word) == 2 && word[0] == '-' {
+		f = cmd.Flags().ShorthandLookup(word[1:])
+	}
+	return f != nil && f.NoOptDefVal == ""
+}
+
 func judgeSpringtide(w []string) error {
 	tree := newRootCommand()
 	w = slices.DeleteFunc(slices.Clone(w), func(s string) bool { return s == "[flags]" || s == "..." || s == "…" })
@@ -238,7 +248,10 @@ func judgeSpringtide(w []string) error {
 		return err
 	}
 	if cmd.HasSubCommands() {
-		for _, r := range rest {
+		for i, r := range rest {
+			if i > 0 && takesValue(cmd, rest[i-1]) {
+				continue
+			}
 			if !strings.HasPrefix(r, "-") && !placeholder.MatchString(r) && !strings.Contains(r, "|") {
 				return fmt.Errorf("%s has no %q", cmd.CommandPath(), r)
 			}

@@ -18,6 +18,8 @@ import (
 	"github.com/springtide/springtide/internal/cli/explain"
 	"github.com/springtide/springtide/internal/cli/festival"
 	"github.com/springtide/springtide/internal/cli/forecast"
+	"github.com/springtide/springtide/internal/cli/initial"
+	"github.com/springtide/springtide/internal/cli/promote"
 	"github.com/springtide/springtide/internal/cli/rules"
 	"github.com/springtide/springtide/internal/cli/run"
 	"github.com/springtide/springtide/internal/cli/simulate"
@@ -27,6 +29,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/usage"
 	"github.com/springtide/springtide/internal/cli/validate"
 	"github.com/springtide/springtide/internal/cli/view"
+	"github.com/springtide/springtide/internal/cli/whatif"
 )
 
 // operatorVerbs are the verbs of operators: everything but `run`, `forecast`, `backtest` and `simulate`.
@@ -35,6 +38,7 @@ var operatorVerbs = []cluster.Verb{
 	view.NewLoansCommand, view.NewJobsCommand, view.NewNodesCommand, view.NewFestivalsCommand,
 	act.NewRecallCommand, explain.NewCommand, festival.NewCommand, adopt.NewCommand, adopt.NewReleaseCommand, act.NewPauseCommand, act.NewResumeCommand, act.NewFreezeCommand,
 	act.NewThawCommand, uninstall.NewCommand, upgrade.NewCommand, act.NewNodeCommand, doctor.NewCommand, rules.NewCommand, newVersionCommand,
+	whatif.NewCommand, initial.NewCommand, promote.NewCommand,
 }
 
 // newSLOCommand makes `springtide slo`: the list, and below it the export.
@@ -77,6 +81,7 @@ var groups = []struct {
 	{"look", "Look:", []string{"services", "pools", "nodes", "loans", "jobs", "quotas", "festivals", "slo", "explain",
 		"doctor"}},
 	{"act", "Act:", []string{"freeze", "thaw", "pause", "resume", "recall", "festival", "adopt", "release", "node"}},
+	{"begin", "Begin, from history to Auto:", []string{"init", "whatif", "promote"}},
 	{"try", "Try without a cluster:", []string{"validate", "forecast", "backtest", "simulate"}},
 	{"install", "Install and upgrade:", []string{"run", "rules", "upgrade", "uninstall", "version"}},
 }

@@ -3,15 +3,12 @@ package adopt
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -103,8 +100,12 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 	return cmd
 }
 
+func (a *adoption) options() foreign.Options {
+	return foreign.Options{Utilisation: a.utilisation, Zone: a.zone}
+}
+
 func adoptOne(o *cluster.Options, cmd *cobra.Command, c *cluster.Clients, a *adoption, name fleet.Name) error {
-	adopted, err := a.read(cmd.Context(), c, a.kind, name)
+	adopted, err := takeover.Read(cmd.Context(), c, a.kind, name, a.options())
 	if err != nil {
 		return err
 	}
@@ -178,44 +179,6 @@ func (o ownership) name(s *v1alpha1.ElasticService) *v1alpha1.ElasticService {
 	return nil
 }
 
-// read is the adoption of one scaler: a service that does what it does, and no more until its mode is changed.
-func (a *adoption) read(ctx context.Context, c *cluster.Clients, kind string, name fleet.Name) (*foreign.Adoption, error) {
-	options := foreign.Options{Utilisation: a.utilisation, Zone: a.zone}
-	var adopted *foreign.Adoption
-	if kind == takeover.HPA {
-		hpa, err := c.Core.AutoscalingV2().HorizontalPodAutoscalers(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-		if err != nil {
-			return nil, cluster.ReadingOne("HorizontalPodAutoscaler", name, err)
-		}
-		for _, owner := range hpa.OwnerReferences {
-			if owner.Kind == "ScaledObject" {
-				return nil, usage.Error{Err: fmt.Errorf("HorizontalPodAutoscaler %s belongs to ScaledObject %s, which would undo every change: adopt that "+
-					"(springtide adopt --kind scaledobject %s/%s)", hpa.Name, owner.Name, hpa.Namespace, owner.Name)}
-			}
-		}
-		adopted, err = foreign.FromHPA(hpa, options)
-		return adopted, asUsage(err)
-	}
-	u, err := takeover.Scaler(ctx, c, kind, name)
-	if err != nil {
-		return nil, err
-	}
-	if kind == takeover.ScaledObject {
-		adopted, err = foreign.FromScaledObject(u, options)
-	} else {
-		adopted, err = foreign.FromCronHPA(u, options)
-	}
-	return adopted, asUsage(err)
-}
-
-// asUsage marks what the user can change in the call.
-func asUsage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usage.Error{Err: err}
-}
-
 // adoptAll adopts what can be, or says what would be adopted.
 func adoptAll(o *cluster.Options, cmd *cobra.Command, c *cluster.Clients, a *adoption) error {
 	ctx, namespace := cmd.Context(), o.Namespace
@@ -230,14 +193,14 @@ func adoptAll(o *cluster.Options, cmd *cobra.Command, c *cluster.Clients, a *ado
 		return err
 	}
 	taken := owners(there)
-	found, err := scalers(ctx, c, namespace)
+	found, err := takeover.Scalers(ctx, c, namespace)
 	if err != nil {
 		return err
 	}
 	rows := [][]string{{"NAMESPACE", "KIND", "NAME", "TARGET", "RESULT"}}
 	failed := 0
 	for _, x := range found {
-		adopted, err := a.read(ctx, c, x.kind, x.name)
+		adopted, err := takeover.Read(ctx, c, x.Kind, x.Name, a.options())
 		target, result := cell.None, ""
 		if err == nil {
 			s := adopted.Service
@@ -268,7 +231,7 @@ func adoptAll(o *cluster.Options, cmd *cobra.Command, c *cluster.Clients, a *ado
 			}
 			result = strings.Join(append([]string{result}, remarks(adopted)...), "; ")
 		}
-		rows = append(rows, []string{x.name.Namespace, x.kind, x.name.Name, target, result})
+		rows = append(rows, []string{x.Name.Namespace, x.Kind, x.Name.Name, target, result})
 	}
 	if len(found) == 0 {
 		return cluster.Say(cmd.OutOrStdout(), o, "no autoscaler is there: nothing to adopt")
@@ -289,43 +252,6 @@ func silent(cmd *cobra.Command) *cobra.Command {
 	quiet.SetErr(io.Discard)
 	quiet.SetContext(cmd.Context())
 	return quiet
-}
-
-// found is one scaler of a cluster.
-type foundScaler struct {
-	kind string
-	name fleet.Name
-}
-
-// scalers lists all scalers that can be adopted by themselves: an HPA of a ScaledObject goes with that.
-func scalers(ctx context.Context, c *cluster.Clients, namespace string) ([]foundScaler, error) {
-	var out []foundScaler
-	all, err := c.Core.AutoscalingV2().HorizontalPodAutoscalers(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read the HorizontalPodAutoscalers: %w", err)
-	}
-	for i := range all.Items {
-		h := &all.Items[i]
-		if owner := metav1.GetControllerOf(h); owner == nil || owner.Kind != "ScaledObject" {
-			out = append(out, foundScaler{takeover.HPA, fleet.Name{Namespace: h.Namespace, Name: h.Name}})
-		}
-	}
-	for _, kind := range []string{takeover.ScaledObject, takeover.CronHPA} {
-		raw, err := c.Dyn.Resource(takeover.Resources[kind]).Namespace(namespace).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			continue // its operator is not installed
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the %ss: %w", kind, err)
-		}
-		for i := range raw.Items {
-			out = append(out, foundScaler{kind, fleet.Name{Namespace: raw.Items[i].GetNamespace(), Name: raw.Items[i].GetName()}})
-		}
-	}
-	slices.SortFunc(out, func(a, b foundScaler) int {
-		return strings.Compare(a.name.String()+a.kind, b.name.String()+b.kind)
-	})
-	return out, nil
 }
 
 func createService(o *cluster.Options, cmd *cobra.Command, c *cluster.Clients, s *v1alpha1.ElasticService) error {

@@ -45,7 +45,8 @@ func TestServiceFactsOfASpec(t *testing.T) {
 	}
 }
 
-// Fields that are left out have the API's defaults, and the quantile is the record's to choose; without metrics CPU is held at the level of the SLO, or at 60 %.
+// Fields that are left out have the API's defaults, and the quantile is the record's to choose; without metrics CPU is
+// held at the level of the SLO, or at 60 %.
 func TestServiceFactsOfAShortSpec(t *testing.T) {
 	f := NewServiceFacts(kubetest.Service("cart"), validate.DefaultNamespaceLabel)
 	if m := f.Service.Metrics; len(m) != 1 || m[0].Target != 0.7 || f.Service.Quantile != 0 ||

@@ -1,0 +1,23 @@
+package promote
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/springtide/springtide/internal/cli/clitest"
+	"github.com/springtide/springtide/internal/cli/cluster"
+	"github.com/springtide/springtide/internal/cli/trial"
+)
+
+// TestVerbs holds what the verbs print about the world, and what they write to it.
+func TestVerbs(t *testing.T) {
+	clitest.Verbs(t, newWorld, "promote", "promote service mailer --prometheus http://prom", "promote service cart --prometheus http://prom", "promote service cart-copy --prometheus http://prom", "promote service mailer --prometheus http://prom --dry-run=client -o yaml", "promote service mailer")
+}
+
+func newWorld(t *testing.T) *clitest.World {
+	t.Helper()
+	return clitest.New(t, func(o *cluster.Options) *cobra.Command {
+		return newCommand(o, trial.History{Source: clitest.History})
+	}).Workloads(t)
+}
