@@ -53,7 +53,7 @@ var ofTutorial = []shown{
 	{command: "make demo", want: `export KUBECONFIG=`},
 	{command: "bin/springtide services -A", want: `(?m)^NAMESPACE +NAME .* STATE .*\n(\S+) +(\S+) +Auto .*`, take: func(r *reader, out string) {
 		row := strings.Fields(strings.Split(out, "\n")[1])
-		r.names["NAMESPACE/NAME"] = row[0] + "/" + row[1]
+		r.names["NAMESPACE/NAME"], r.names["NAMESPACE"], r.names["NAME"] = row[0]+"/"+row[1], row[0], row[1]
 	}},
 	{command: "bin/springtide pools", want: `(?m)^online +Online +Auto `},
 	{command: "bin/springtide explain service NAMESPACE/NAME", want: `(?s)NAMESPACE/NAME.*forecast`},
@@ -66,6 +66,18 @@ var ofTutorial = []shown{
 	{command: `bin/springtide freeze --reason "trying it out"`, want: `frozen: trying it out`},
 	{command: "bin/springtide services -A", want: `(?s)^frozen: trying it out.* Frozen `},
 	{command: "bin/springtide thaw", want: `thawed; it was frozen: trying it out`},
+}
+
+// ofSLO are those of docs/tutorial-slo.md. URL is that of the demo's hint.
+var ofSLO = []shown{
+	{command: "bin/springtide whatif service NAMESPACE/NAME --prometheus URL", want: `(?s)NAMESPACE/NAME from .*\nSpringtide  `},
+	{command: "kubectl delete elasticservice NAME -n NAMESPACE", want: `ElasticService/NAME deleted`},
+	{command: "bin/springtide init -n NAMESPACE --prometheus URL --out services.yaml", want: `(?s)^|has ElasticService`},
+	{command: "bin/springtide whatif -f services.yaml --prometheus URL", want: `(?s)NAMESPACE/NAME from .*\nSpringtide  `},
+	{command: "kubectl apply -f services.yaml", want: `ElasticService/NAME applied`},
+	{command: "bin/springtide promote service NAMESPACE/NAME --prometheus URL", want: `ElasticService NAMESPACE/NAME is in mode Recommend`},
+	{command: "bin/springtide promote service NAMESPACE/NAME --prometheus URL", want: `ElasticService NAMESPACE/NAME is in mode Auto`},
+	{command: "bin/springtide slo -A", want: `OBJECTIVE +MET +BUDGET`},
 }
 
 var ofHowto = []shown{
@@ -120,6 +132,7 @@ func TestTutorial(t *testing.T) {
 	r := &reader{t: t, names: map[string]string{}, dir: t.TempDir()}
 	r.play("docs/tutorial.md", ofTutorial)
 	r.hints()
+	r.play("docs/tutorial-slo.md", ofSLO)
 	r.ownCluster()
 	r.play("docs/howto.md", ofHowto)
 	r.stop()
@@ -235,7 +248,7 @@ func (r *reader) meet(c pages.Shown, s *shown) {
 // changes reports whether a command is not one to ask again.
 func changes(command string) bool {
 	w := pages.Words(command)
-	return slices.Contains([]string{"recall", "adopt", "release", "freeze", "thaw", "pause", "resume", "apply", "label", "validate", "create", "delete"}, w[1])
+	return slices.Contains([]string{"recall", "adopt", "release", "freeze", "thaw", "pause", "resume", "apply", "label", "validate", "create", "delete", "init", "promote"}, w[1])
 }
 
 // run types one command and returns what it printed.
@@ -288,6 +301,9 @@ func (r *reader) hints() {
 		r.t.Errorf("the demo proposes %d commands:\n%s", len(all), r.labOut)
 	}
 	for _, m := range all {
+		if url := regexp.MustCompile(`--prometheus (\S+)`).FindStringSubmatch(m[1]); url != nil {
+			r.names["URL"] = url[1]
+		}
 		if out, err := r.run(m[1]); err != nil {
 			r.t.Errorf("the demo proposes %s: %v\n%s", m[1], err, out)
 		}
@@ -375,6 +391,13 @@ func (r *reader) kubectl(w []string) (string, error) {
 			return "", err
 		}
 		return fmt.Sprintf("FestivalPlan/%s deleted\n", w[2]), dyn.Resource(m.Resource).Delete(ctx, w[2], metav1.DeleteOptions{})
+	case w[0] == "delete" && len(w) == 5 && w[1] == "elasticservice":
+		m, err := mapper.RESTMapping(schema.GroupKind{Group: "springtide.dev", Kind: "ElasticService"})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("ElasticService/%s deleted\n", w[2]),
+			dyn.Resource(m.Resource).Namespace(w[4]).Delete(ctx, w[2], metav1.DeleteOptions{})
 	case w[0] == "label" && len(w) == 4:
 		gvk, err := mapper.KindFor(corev1.SchemeGroupVersion.WithResource(w[1]))
 		if err != nil {

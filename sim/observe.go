@@ -31,7 +31,7 @@ func (c *controller) Snapshot(context.Context) (*fleet.Snapshot, error) {
 		c.stale = detached(c.snapshot())
 	}
 	late := *c.stale
-	late.At = c.Now()
+	late.At, late.Services = c.Now(), slices.Clone(c.stale.Services)
 	return &late, nil
 }
 
@@ -56,6 +56,9 @@ func (c *controller) snapshot() *fleet.Snapshot {
 	c.listPods()
 	for i := range w.services {
 		c.services[i].Desired = fleet.KnownAt(w.services[i].desired, w.now)
+		if c.o.ByObjective {
+			c.services[i].Quantile = 0 // the loop filled in what its record chose
+		}
 		if c.o.Knows && w.services[i].Changes() {
 			c.services[i].Metrics = c.serviceFacts(i).Metrics
 		}

@@ -223,7 +223,11 @@ func (o *demoOptions) hints(w *world.World) []string {
 			cli = rel
 		}
 	}
-	return []string{env, cli + " pools", cli + " loans", cli + " services -A"}
+	hints := []string{env, cli + " pools", cli + " loans", cli + " services -A"}
+	if name := w.AnyService(); name != "" {
+		hints = append(hints, cli+" whatif service "+name+" --prometheus "+w.PrometheusURL())
+	}
+	return hints
 }
 
 // soFar is the report of a run that was stopped; nil when nothing was counted yet.

@@ -111,17 +111,20 @@ var playedBy = map[string]string{
 	"helm uninstall springtide-crds --namespace springtide-system":                                                                                                                          "TestHelm ./deploy",
 	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --set scheduler.partitions=3 --reuse-values":                                                              "TestChartPartitions ./deploy",
 	"helm upgrade springtide deploy/chart/springtide --set scheduler.enabled=true --reuse-values":                                                                                           "TestHelm ./deploy",
-	"springtide doctor --prometheus URL":                         "TestDoctorExamines ./internal/cli/doctor",
-	"springtide doctor --prometheus http://127.0.0.1:9090":       "TestDoctorExamines ./internal/cli/doctor",
-	"kubectl port-forward -n monitoring service/prometheus 9090": "none: kubectl's own verb",
-	"springtide uninstall":                                       "TestUninstallSaysWhatIsLost ./internal/cli/uninstall",
-	"springtide upgrade check":                                   "TestUpgradeCheck ./internal/cli/upgrade",
-	"springtide upgrade check --to 1.37":                         "TestUpgradeOfKubernetes ./internal/cli/upgrade",
-	"kubectl apply -f my-service.yaml":                           "TestTutorial ./e2e",
-	"kubectl apply --server-side -k deploy/base":                 "TestOnARealAPIServer ./deploy",
-	"kubectl apply --server-side -k deploy/base/agent":           "TestOnARealAPIServer ./deploy",
-	"kubectl apply --server-side -k deploy/base/scheduler":       "TestOnARealAPIServer ./deploy",
-	"springtide-agent --node NODE --kubeconfig FILE --dry-run":   "TestDryRun ./agent/host",
+	"springtide doctor --prometheus URL":                                                "TestDoctorExamines ./internal/cli/doctor",
+	"springtide doctor --prometheus http://127.0.0.1:9090":                              "TestDoctorExamines ./internal/cli/doctor",
+	"kubectl port-forward -n monitoring service/prometheus 9090":                        "none: kubectl's own verb",
+	"springtide whatif -f services.yaml --prometheus http://prometheus.monitoring:9090": "TestTutorial ./e2e",
+	"kubectl apply -f services.yaml":                                                    "TestTutorial ./e2e",
+	"springtide slo -n shop":                                                            "TestTutorial ./e2e",
+	"springtide uninstall":                                                              "TestUninstallSaysWhatIsLost ./internal/cli/uninstall",
+	"springtide upgrade check":                                                          "TestUpgradeCheck ./internal/cli/upgrade",
+	"springtide upgrade check --to 1.37":                                                "TestUpgradeOfKubernetes ./internal/cli/upgrade",
+	"kubectl apply -f my-service.yaml":                                                  "TestTutorial ./e2e",
+	"kubectl apply --server-side -k deploy/base":                                        "TestOnARealAPIServer ./deploy",
+	"kubectl apply --server-side -k deploy/base/agent":                                  "TestOnARealAPIServer ./deploy",
+	"kubectl apply --server-side -k deploy/base/scheduler":                              "TestOnARealAPIServer ./deploy",
+	"springtide-agent --node NODE --kubeconfig FILE --dry-run":                          "TestDryRun ./agent/host",
 	"make images": "TestRealArchives ./tools/images",
 	"kubectl label namespace springtide-system pod-security.kubernetes.io/enforce=restricted": "TestHelm ./e2e/node",
 	"FULL=1 go test -count=1 -v -timeout 2h -run TestProtocol ./sim/check":                    "none: minutes of processor time and the wider bounds of the same test",
@@ -140,7 +143,7 @@ var playedBy = map[string]string{
 }
 
 // readOnTheLab are the pages that TestTutorial of e2e plays whole: it fails for a command that it does not know.
-var readOnTheLab = []string{"docs/tutorial.md", "docs/howto.md"}
+var readOnTheLab = []string{"docs/tutorial.md", "docs/tutorial-slo.md", "docs/howto.md"}
 
 // judgePlayed makes sure that some test runs a command, or that a reason stands why none does.
 func judgePlayed(t *testing.T, c pages.Shown, used map[string]bool) {

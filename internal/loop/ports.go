@@ -23,7 +23,7 @@ import (
 // Observer reads the facts of the cluster.
 type Observer interface {
 	// Snapshot returns the facts as of now. It never blocks on the network: it reads what informers hold, and fails when they are not
-	// in step.
+	// in step. Services are the caller's: the loop fills in the quantile of those whose operators state none.
 	Snapshot(ctx context.Context) (*fleet.Snapshot, error)
 }
 

@@ -411,5 +411,13 @@ func (w *World) Plane() *plane.Plane { return w.plane }
 // PrometheusURL is where Prometheus serves.
 func (w *World) PrometheusURL() string { return w.prometheusURL }
 
+// AnyService is the name of one of the services, as in "shop/cart"; empty where there is none.
+func (w *World) AnyService() string {
+	if len(w.fleet.Services) == 0 {
+		return ""
+	}
+	return w.fleet.Services[0].Name.String()
+}
+
 // Dir is the directory of this run's data and logs.
 func (w *World) Dir() string { return w.dir }
