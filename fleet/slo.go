@@ -130,28 +130,12 @@ func (s *SLO) CPULimit() float64 {
 	return 0
 }
 
-// Unread names the levels that are carried and that nothing reads yet: they neither size the service nor are judged.
-// The
-// store reads the tightest latency from the default source, and CPU.
-func (s *SLO) Unread() []string {
-	var out []string
-	read := s.TightestLatency()
-	for i := range s.Levels {
-		if l := &s.Levels[i]; l != read && l.Name != LevelNameCPU {
-			out = append(out, l.Name)
-		}
-	}
-	return out
-}
-
-// TightestLatency is the latency level of the highest quantile, that is of the requests that suffer first, among those
-// from the default
-// source; nil where the service states none.
+// TightestLatency is the latency level of the highest quantile, that is of the requests that suffer first; nil where
+// the service states none.
 func (s *SLO) TightestLatency() *Level {
 	var out *Level
 	for i := range s.Levels {
-		if l := &s.Levels[i]; l.Kind == LevelLatency && l.Source == (Source{Preset: PresetOTel}) && (out == nil ||
-			l.Quantile > out.Quantile) {
+		if l := &s.Levels[i]; l.Kind == LevelLatency && (out == nil || l.Quantile > out.Quantile) {
 			out = l
 		}
 	}

@@ -67,7 +67,7 @@ func Believe(svc *fleet.Service, p *portrait.Portrait, live Live, now time.Time,
 	live.Signals = b.believed()
 	if b.wrong {
 		u = append([]reason.Reason{reason.Of(reason.CPUBeyondMost, number(b.used), number(coresMost))}, u...)
-		live.CPU, live.Latency = nil, fleet.Known[time.Duration]{}
+		live.CPU, live.Levels, live.Latency = nil, nil, fleet.Known[time.Duration]{}
 	}
 	live.Unconfirmed = u
 	return live

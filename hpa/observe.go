@@ -1,6 +1,7 @@
 package hpa
 
 import (
+	"math"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -16,7 +17,7 @@ func Observe(s *fleet.Service, x *signal.Samples, looks *signal.Looks, now time.
 	if !asked {
 		return Live{}
 	}
-	l := Live{CPU: cpuOf(s, x), Latency: of.Latency}
+	l := Live{CPU: cpuOf(s, x), Levels: of.Levels, Latency: latencyOf(s, of.Levels)}
 	requests := looks.Requests(s, x, now)
 	l.Load, l.LoadSignal, l.Window = requests, portrait.Requests, max(of.CPUWindow, of.RequestsWindow)
 	if !requests.OK {
@@ -34,6 +35,18 @@ func Observe(s *fleet.Service, x *signal.Samples, looks *signal.Looks, now time.
 		}
 	}
 	return l
+}
+
+// latencyOf is the value of the tightest latency.
+func latencyOf(s *fleet.Service, levels map[string]fleet.Known[float64]) (out fleet.Known[time.Duration]) {
+	l := s.SLO.TightestLatency()
+	if l == nil {
+		return out
+	}
+	if v := levels[l.Name]; v.OK {
+		out = fleet.KnownAt(time.Duration(math.Round(v.Value*float64(time.Second))), v.At)
+	}
+	return out
 }
 
 // cpuOf is the CPU of a service's pods.

@@ -21,7 +21,10 @@ type Live struct {
 	// LoadSignal is what Load counts. It may differ from the portrait's signal (an exporter came or went); such a Load says nothing about
 	// the tide.
 	LoadSignal portrait.Signal
-	// Latency is the SLO quantile of the last minutes.
+	// Levels are the values of the levels that the SLO states, by the level's name, each in the unit of its limit; see
+	// [signal.Service].
+	Levels map[string]fleet.Known[float64]
+	// Latency is the level of the highest percentile among them.
 	Latency fleet.Known[time.Duration]
 	// Budget is the share (0..1) of the objective's budget that is left; negative once the objective is missed.
 	Budget fleet.Known[float64]

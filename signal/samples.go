@@ -25,8 +25,9 @@ type Service struct {
 	// Requests and CPU are totals where the source measures the service as one, as an ingress does: no sum over pods is
 	// made then.
 	Requests, CPU fleet.Known[float64]
-	// Latency is the quantile of the service level.
-	Latency fleet.Known[time.Duration]
+	// Levels are the values of the levels that the SLO states, by the level's name, each in the unit of its limit: what
+	// arrives a second of a throughput, what waits of a backlog. A level of CPU is not among them, as pods measure it.
+	Levels map[string]fleet.Known[float64]
 	// Queries are the values of the service's own queries, by the metric's name.
 	Queries map[string]fleet.Known[float64]
 }

@@ -27,6 +27,17 @@ func valueOf(l *fleet.Level, o *measure.Outcome) float64 {
 	return o.Latency(l.Quantile).Seconds()
 }
 
+// live are the values of a service's levels in the last step.
+func (s *service) live(at time.Time) map[string]fleet.Known[float64] {
+	out := make(map[string]fleet.Known[float64], len(s.SLO.Levels))
+	for i := range s.SLO.Levels {
+		if l := &s.SLO.Levels[i]; l.Kind == fleet.LevelLatency {
+			out[l.Name] = fleet.KnownAt(s.last.Latency(l.Quantile).Seconds(), at)
+		}
+	}
+	return out
+}
+
 // worst takes the values of a step into those of its minute: a minute is as bad as the worst of its steps, as the judge
 // has it.
 func (s *service) worst(o *measure.Outcome) {

@@ -305,7 +305,7 @@ func (c *controller) measure(i int) {
 	of := signal.Service{CPU: fleet.KnownAt(all, at)}
 	if s.SLO.LatencyLimit() > 0 {
 		of.Requests = fleet.KnownAt(s.last.Served*shrunk, at)
-		of.Latency = fleet.KnownAt(s.last.Latency(s.SLO.LatencyQuantile()), at)
+		of.Levels = s.live(at)
 	}
 	c.live.Services[s.id] = of
 }

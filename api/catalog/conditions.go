@@ -53,7 +53,7 @@ var types = map[string]string{
 		"history; there only while it is so",
 	ConditionReady:       "a pool lends, a quota is met, a festival plan acts",
 	ConditionDataFresh:   "the metrics source answers, and what it has of the service is new enough",
-	ConditionSLOMeasured: "the levels that the SLO names are measured; else CPU sizes the service",
+	ConditionSLOMeasured: "the levels that the SLO states are measured; CPU sizes a service whose latency is not",
 	ConditionCapacity: "the load that a replica carries is learned from its levels; else a share of its CPU sizes " +
 		"the service",
 	ConditionNotByLoad:     "a level breaks at low loads too, so no replicas are added for it; there only while it is so",
@@ -210,18 +210,16 @@ var (
 		do("see the condition Accepted")
 
 	ServiceSLOMeasured = verdict(Service, ConditionSLOMeasured, yes, "Measured",
-		"the latency that the SLO names is measured")
-	ServiceSLONoLatencySource = verdict(Service, ConditionSLOMeasured, no, "NoLatencySource",
-		"no pod of the service exports http_server_request_duration_seconds, so its CPU sizes it and nothing "+
-			"checks its latency; to fix: export OpenTelemetry's HTTP server metrics with the labels namespace "+
-			"and pod, or state slo.utilization")
-	ServiceSLOLevelNotMeasured = verdict(Service, ConditionSLOMeasured, no, "LevelNotMeasured",
-		"nothing measures %s: this release reads CPU and one latency, of the highest percentile with the preset "+
-			"otel; the other levels neither size the service nor are checked")
+		"all levels that the SLO states are measured")
+	ServiceSLOPresetFits = verdict(Service, ConditionSLOMeasured, no, "PresetFits",
+		"levels that are not measured, and so not checked: %s").
+		do("state the preset that the message names; until then CPU sizes a service whose latency is not measured")
 	ServiceSLONoSource = verdict(Service, ConditionSLOMeasured, no, "NoSource",
-		"nothing measures %s, which this release does not read, and no pod of the service exports "+
-			"http_server_request_duration_seconds, so its CPU sizes it; to fix: export OpenTelemetry's HTTP server "+
-			"metrics with the labels namespace and pod, or state slo.utilization")
+		"levels that are not measured, and so not checked: %s").
+		do("export the series, or state another source; until then CPU sizes a service whose latency is not measured")
+	ServiceSLONoLatencySource = verdict(Service, ConditionSLOMeasured, no, "NoLatencySource",
+		"no latency of the service is measured, so its CPU sizes it and nothing checks its latency; to fix: state a "+
+			"source whose series are there, or slo.utilization")
 
 	ServiceCapacityLearned = verdict(Service, ConditionCapacity, yes, "Learned",
 		"a replica carries about %s: up to there %s keeps its limit in the objective's share of minutes")

@@ -302,14 +302,19 @@ func TestReportServiceConditions(t *testing.T) {
 		{"nothing measures latency", func(r *loop.Report) {
 			r.Snapshot.Services[0].SLO, r.Plan.Targets[0].Unmeasured = fleet.Levels(fleet.Latency(0.99, time.Second)), true
 		}, "SLOMeasured", "False/NoLatencySource", "CPU sizes it"},
-		{"a level that nothing reads", func(r *loop.Report) {
+		{"a level that nothing measures", func(r *loop.Report) {
 			errs := fleet.Level{Kind: fleet.LevelErrors, Name: fleet.LevelNameErrors, Limit: 0.01}
 			r.Snapshot.Services[0].SLO = fleet.Levels(fleet.Latency(0.99, time.Second), errs)
-		}, "SLOMeasured", "False/LevelNotMeasured", "nothing measures errors: "},
-		{"no level that is read, and no latency source", func(r *loop.Report) {
+			r.LevelProblems = map[fleet.ServiceID][]loop.LevelProblem{"shop/cart": {{Level: "errors", Message: "no series"}}}
+		}, "SLOMeasured", "False/NoSource", "levels that are not measured, and so not checked: errors: no series"},
+		{"a preset that fits", func(r *loop.Report) {
 			r.Snapshot.Services[0].SLO = fleet.Levels(fleet.Latency(0.5, time.Second), fleet.Latency(0.99, time.Second))
 			r.Plan.Targets[0].Unmeasured = true
-		}, "SLOMeasured", "False/NoSource", "CPU sizes it"},
+			r.LevelProblems = map[fleet.ServiceID][]loop.LevelProblem{"shop/cart": {
+				{Level: "latency-p50", Preset: "istio", Message: "set source: {preset: istio}"},
+				{Level: "latency-p99", Preset: "istio", Message: "set source: {preset: istio}"},
+				{Level: "errors", Message: "no series"}}}
+		}, "SLOMeasured", "False/PresetFits", "latency-p50, latency-p99: set source: {preset: istio}; errors: no series"},
 		{"a learned capacity", func(r *loop.Report) {
 			r.Plan.Targets[0].Basis, r.Plan.Targets[0].CapacityPerReplica = hpa.Basis{Level: "latency-p99"}, 36.41
 		}, "CapacityLearned", "True/Learned", "carries about 36 requests/s: up to there latency-p99"},

@@ -152,7 +152,8 @@ func (f *benchFleet) at(now time.Time) {
 			f.live.CPU[svc.Pods[j].Name] = fleet.KnownAt(0.1+0.02*load/benchPods, now)
 			f.live.Requests[svc.Pods[j].Name] = fleet.KnownAt(load/benchPods, now)
 		}
-		f.live.Services[svc.ID] = signal.Service{Latency: fleet.KnownAt(80*time.Millisecond, now)}
+		f.live.Services[svc.ID] = signal.Service{Levels: map[string]fleet.Known[float64]{
+			fleet.LatencyName(0.99): fleet.KnownAt(0.08, now)}}
 	}
 }
 

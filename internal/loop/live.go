@@ -65,3 +65,11 @@ func (l *Loop) queryProblems(lacking map[fleet.ServiceID]DataProblem) map[fleet.
 	}
 	return out
 }
+
+// levelProblems are the levels that the source does not measure.
+func (l *Loop) levelProblems() map[fleet.ServiceID][]LevelProblem {
+	if x, ok := l.p.History.(Levelled); ok {
+		return x.LevelProblems()
+	}
+	return nil
+}

@@ -85,6 +85,20 @@ type Doubtful interface {
 	QueryProblems() map[fleet.ServiceID]DataProblem
 }
 
+// LevelProblem is why a level of a service's SLO is not measured, with the fix.
+type LevelProblem struct {
+	Level   string
+	Message string
+	// Preset is the one that would measure it; empty where none is known.
+	Preset string
+}
+
+// Levelled is a History that can say which levels it does not measure.
+type Levelled interface {
+	// LevelProblems are those as of the last Prefetch; a service whose levels are measured is left out.
+	LevelProblems() map[fleet.ServiceID][]LevelProblem
+}
+
 // Actuator carries a plan out.
 type Actuator interface {
 	// Apply re-checks each action against fresh facts (with the pure functions of this package), commits what still holds and reports the
@@ -181,6 +195,8 @@ type Report struct {
 	Links map[fleet.ServiceID]planner.Link
 	// QueryProblems say why data of a service is missing.
 	QueryProblems map[fleet.ServiceID]DataProblem
+	// LevelProblems say which levels nothing measures, and why.
+	LevelProblems map[fleet.ServiceID][]LevelProblem
 	// HistoryErr, StoreErr say that a dependency is down; nil while all is well.
 	HistoryErr, StoreErr error
 	// StoreNote is what operators should know of a journal that works: that it began again, and why.

@@ -37,7 +37,7 @@ func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem
 	out = append(out, rest(&s.Spec)...)
 	fields, texts := queries(&s.Spec.SLO)
 	for i, query := range texts {
-		if _, err := promql.Confine(query, namespaceLabel, s.Namespace); err != nil {
+		if _, err := promql.ConfineLevel(query, namespaceLabel, s.Namespace); err != nil {
 			out = append(out, Problem{fields[i], err.Error()})
 		}
 	}

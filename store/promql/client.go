@@ -45,8 +45,8 @@ type History struct {
 	recorded map[string]int // recorded series found, with their number
 	probed   time.Time
 	cadence  cadence
-	// nextTenant and nextQuantile are where the rounds of tenants' queries and of latency quantiles go on.
-	nextTenant, nextQuantile int
+	// nextTenant and nextMeasure are where the rounds of services' own sources and of measures go on.
+	nextTenant, nextMeasure, nextOwn int
 }
 
 // New returns a reader of the given source. It asks nothing yet.

@@ -18,6 +18,8 @@ const (
 	maxLookback = 8 * 24 * time.Hour
 	// maxRange bounds one range, since Prometheus holds every raw sample of it.
 	maxRange = 24 * time.Hour
+	// maxLevelLookback bounds ranges and subqueries of a level together: it is judged by the minute.
+	maxLevelLookback = time.Hour
 	// maxSubquerySteps bounds how often subqueries, nested ones multiplied, evaluate what they hold.
 	maxSubquerySteps = 1500
 	// maxQueryBytes bounds the text.
@@ -31,7 +33,20 @@ var tenantParser = parser.NewParser(parser.Options{})
 // namespace only. It refuses what makes no sense as a tenant's metric, with the fix: no selector at all, a selector
 // without a metric name or of another namespace, ranges that are too costly, times to come, and results that are not a
 // number. The labels of a result (label_replace, absent) are harmless: confinement is about what is read.
+//
+// It refuses @, and a query that reads nothing of now, too: its value would never grow old.
 func Confine(expr, label, namespace string) (string, error) {
+	return confine(expr, confiner{label: label, namespace: namespace, lookback: maxLookback})
+}
+
+// ConfineLevel is [Confine] for a query that measures a level of an SLO. A level is of now: offset is refused, and ranges
+// reach back an hour.
+func ConfineLevel(expr, label, namespace string) (string, error) {
+	return confine(expr, confiner{label: label, namespace: namespace, lookback: maxLevelLookback, level: true})
+}
+
+func confine(expr string, c confiner) (string, error) {
+	label, namespace := c.label, c.namespace
 	if namespace == "" || label == "" {
 		return "", errors.New("a query needs a namespace to be confined to")
 	}
@@ -45,7 +60,6 @@ func Confine(expr, label, namespace string) (string, error) {
 	if t := e.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
 		return "", fmt.Errorf("the query yields a %s: want one value, as of sum(...)", parser.DocumentedType(t))
 	}
-	c := confiner{label: label, namespace: namespace}
 	if err := c.walk(e, place{times: 1}); err != nil {
 		return "", err
 	}
@@ -56,13 +70,19 @@ func Confine(expr, label, namespace string) (string, error) {
 	if err := confined(out, label, namespace); err != nil {
 		return "", err
 	}
+	if _, err := sampledBy(e); err != nil {
+		return "", err
+	}
 	return out, nil
 }
 
 // confiner adds the matcher to each selector that it meets.
 type confiner struct {
 	label, namespace string
-	selectors        int
+	// lookback is how far back it may reach; level says that it measures a level.
+	lookback  time.Duration
+	level     bool
+	selectors int
 }
 
 // place is where a node stands: how far back it is read, and how often it is evaluated.
@@ -74,8 +94,11 @@ type place struct {
 func (c *confiner) walk(n parser.Node, at place) error {
 	switch n := n.(type) {
 	case *parser.VectorSelector:
-		if err := reach(at.back, n.OriginalOffset); err != nil {
+		if err := c.reach(at.back, n.OriginalOffset); err != nil {
 			return err
+		}
+		if n.Timestamp != nil || n.StartOrEnd != 0 {
+			return errAt
 		}
 		return c.selector(n)
 	case *parser.MatrixSelector:
@@ -84,7 +107,10 @@ func (c *confiner) walk(n parser.Node, at place) error {
 		}
 		at.back += n.Range
 	case *parser.SubqueryExpr:
-		if err := reach(at.back, n.OriginalOffset); err != nil {
+		if n.Timestamp != nil || n.StartOrEnd != 0 {
+			return errAt
+		}
+		if err := c.reach(at.back, n.OriginalOffset); err != nil {
 			return err
 		}
 		// Without a step of its own the subquery takes the server's evaluation interval, which is unknown here: a minute by default.
@@ -106,13 +132,19 @@ func (c *confiner) walk(n parser.Node, at place) error {
 	return nil
 }
 
+// errAt refuses the modifier @: what it reads stays as it is.
+var errAt = errors.New("the modifier @ reads one time for ever: remove it")
+
 // reach refuses times to come, and times too long ago.
-func reach(back, offset time.Duration) error {
+func (c *confiner) reach(back, offset time.Duration) error {
+	if offset != 0 && c.level {
+		return fmt.Errorf("offset %v: a level is of now; remove it", offset)
+	}
 	if offset < 0 {
 		return fmt.Errorf("offset %v reads times to come: use a positive offset", offset)
 	}
-	if back+offset > maxLookback {
-		return fmt.Errorf("the query looks back %v: at most %v are allowed", back+offset, maxLookback)
+	if back+offset > c.lookback {
+		return fmt.Errorf("the query looks back %v: at most %v are allowed", back+offset, c.lookback)
 	}
 	return nil
 }

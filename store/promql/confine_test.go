@@ -14,19 +14,25 @@ func TestConfine(t *testing.T) {
 		{in: `sum(queue_length)`, want: `sum(queue_length{namespace="shop"})`},
 		{in: `a / b`, want: `a{namespace="shop"} / b{namespace="shop"}`},
 		{in: `a or b unless on (pod) c`, want: `a{namespace="shop"} or b{namespace="shop"} unless on (pod) c{namespace="shop"}`},
-		{in: `sum(rate(a{job="x"}[5m] offset 1h))`, want: `sum(rate(a{job="x",namespace="shop"}[5m] offset 1h))`},
+		{in: `sum(rate(a[5m])) / sum(rate(a{job="x"}[5m] offset 1h))`,
+			want: `sum(rate(a{namespace="shop"}[5m])) / sum(rate(a{job="x",namespace="shop"}[5m] offset 1h))`},
 		{in: `max_over_time(sum(rate(a[1m]))[10m:30s])`, want: `max_over_time(sum(rate(a{namespace="shop"}[1m]))[10m:30s])`},
-		{in: `a @ 100 + b @ end()`, want: `a{namespace="shop"} @ 100.000 + b{namespace="shop"} @ end()`},
 		{in: `scalar(a)`, want: `scalar(a{namespace="shop"})`},
 		{in: `{"queue.length"}`, want: `{__name__="queue.length",namespace="shop"}`},
 		{in: `a{namespace="shop"}`, want: `a{namespace="shop"}`},
 		{in: `a{namespace=~"shop|bank"}`, want: `a{namespace="shop",namespace=~"shop|bank"}`},
-		{in: `absent(a)`, want: `absent(a{namespace="shop"})`},
 		{in: `sum(label_replace(a, "namespace", "bank", "", ""))`, want: `sum(label_replace(a{namespace="shop"}, "namespace", "bank", "", ""))`},
 
 		{in: `a{namespace="bank"}`, err: "reads another namespace"},
 		{in: `a{namespace!="shop"}`, err: "reads another namespace"},
 		{in: `sum(b) + sum(a{namespace=~"bank.*"})`, err: "reads another namespace"},
+		{in: `a @ 100 + b`, err: "modifier @"},
+		{in: `a @ end()`, err: "modifier @"},
+		{in: `max_over_time(a[10m:1m] @ 100)`, err: "modifier @"},
+		{in: `absent(a)`, err: "only what was"},
+		{in: `a offset 1h`, err: "only what was"},
+		{in: `sum(rate(a[5m] offset 1d)) or vector(0)`, err: "only what was"},
+		{in: `max_over_time(a[10m:1m] offset 1h)`, err: "only what was"},
 		{in: `vector(1)`, err: "reads no series"},
 		{in: `time()`, err: "reads no series"},
 		{in: `42`, err: "reads no series"},
@@ -72,7 +78,7 @@ load 1m
 `, 1e6)
 	for _, q := range []string{
 		`sum(a)`, `sum(a or b)`, `sum(a{namespace=~".*"})`, `sum(a{namespace!=""})`, `max_over_time(sum(a)[10m:1m])`,
-		`sum(a @ 600)`, `sum(sum_over_time(a[1m]))`, `sum(a * on () group_left () count(a))`, `sum(a) or sum(b)`,
+		`sum(sum_over_time(a[1m]))`, `sum(a * on () group_left () count(a))`, `sum(a) or sum(b)`,
 		`sum(label_replace(a, "namespace", "bank", "", "") or a)`,
 	} {
 		expr, err := Confine(q, "namespace", "shop")

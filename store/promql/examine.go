@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,6 +88,11 @@ rule_files:
 	configDrop = `  - job_name: services
     metric_relabel_configs:
       - {regex: "user_id|url_full|client_address", action: labeldrop}`
+	configPreset = `# ElasticService %s
+spec:
+  slo:
+    latency:
+    - source: {preset: %s}`
 	configTLS = `prometheus:
   httpClientConfig:
     tls_config: {ca_file: /etc/springtide/ca.pem}
@@ -122,8 +128,6 @@ type examination struct {
 	ctx   context.Context
 	now   time.Time
 	found []Finding
-	// otherwise is set where requests are measured in another form than the one that is read.
-	otherwise bool
 }
 
 func (x *examination) add(w Weight, fix, config, format string, args ...any) {
@@ -246,7 +250,7 @@ func (x *examination) requests(services []fleet.Service) {
 	if all > 0 && x.count("count("+loadCounter(scope{matcher: `namespace!="", pod!=""`})+")") > 0 {
 		return
 	}
-	if x.otherwise = x.requestsOtherwise(services); x.otherwise {
+	if x.requestsOtherwise(services) {
 		return
 	}
 	if all == 0 {
@@ -363,7 +367,7 @@ func (x *examination) services(services []fleet.Service) {
 	if _, err := x.h.Since(x.ctx, services, x.now.Add(-30*time.Minute), x.now); err != nil {
 		x.add(FindingProblem, "see the message", "", "the controller's queries of history fail: %v", err)
 	}
-	var noCPU, noLatency []string
+	var noCPU []string
 	measured := 0
 	for i := range services {
 		s, l := &services[i], live.Services[services[i].ID]
@@ -382,9 +386,6 @@ func (x *examination) services(services []fleet.Service) {
 		} else {
 			measured++
 		}
-		if s.SLO.LatencyLimit() > 0 && !l.Latency.OK && due > 0 {
-			noLatency = append(noLatency, string(s.ID))
-		}
 	}
 	if measured > 0 {
 		x.add(FindingFine, "", "", "CPU of all pods is measured in %d of %d services", measured, len(services))
@@ -392,16 +393,44 @@ func (x *examination) services(services []fleet.Service) {
 	if len(noCPU) > 0 {
 		x.add(FindingProblem, "look whether the kubelets of their machines are scraped, and with which namespace and pod", configCadvisor, "no CPU samples of pods of %s", firstFew(noCPU))
 	}
-	if len(noLatency) > 0 && !x.otherwise && !x.requestsOtherwise(of(services, noLatency)) {
-		x.add(FindingAdvice, "export OpenTelemetry's HTTP server metrics, or state slo.utilization; until then CPU sizes "+
-			"them (condition SLOMeasured)", configHTTP,
-			"no latency is measured of services whose SLO is a latency: %s", firstFew(noLatency))
-	}
+	x.levels(services)
 }
 
-// of are the services of some ids.
-func of(services []fleet.Service, ids []string) []fleet.Service {
-	return slices.DeleteFunc(slices.Clone(services), func(s fleet.Service) bool { return !slices.Contains(ids, string(s.ID)) })
+// levels says which presets measure which services, and names the levels that nothing measures.
+func (x *examination) levels(services []fleet.Service) {
+	fits, err := x.h.Fits(x.ctx, services, x.now)
+	if err != nil {
+		x.add(FindingProblem, "see the message", "", "the series of presets could not be looked for: %v", err)
+		return
+	}
+	with := map[string][]string{}
+	for i := range services {
+		for _, f := range fits[services[i].ID] {
+			if f.Latency {
+				with[f.Preset] = append(with[f.Preset], string(services[i].ID))
+			}
+		}
+	}
+	for i := range presets {
+		if ids := with[presets[i].Name]; len(ids) > 0 {
+			x.add(FindingFine, "", "", "the preset %s measures the latency of %s", presets[i].Name, firstFew(ids))
+		}
+	}
+	problems := x.h.LevelProblems()
+	var silent []string
+	for _, id := range slices.Sorted(maps.Keys(problems)) {
+		for _, p := range problems[id] {
+			if p.Preset != "" {
+				x.add(FindingProblem, "state that preset", fmt.Sprintf(configPreset, id, p.Preset), "%s of %s is not measured: %s", p.Level, id, p.Message)
+				continue
+			}
+			silent = append(silent, fmt.Sprintf("%s of %s: %s", p.Level, id, p.Message))
+		}
+	}
+	if len(silent) > 0 {
+		x.add(FindingAdvice, "see the messages; a service whose latency is not measured is sized by CPU (condition SLOMeasured)", configHTTP,
+			"levels that nothing measures: %s", firstFew(silent))
+	}
 }
 
 // firstFew names a few of a list.

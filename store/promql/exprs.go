@@ -31,7 +31,12 @@ const (
 )
 
 // scope limits selectors to some namespaces. The zero scope is the whole fleet.
-type scope struct{ matcher string }
+type scope struct {
+	matcher string
+	// names are the namespaces, joined by a bar; out says that all others are meant.
+	names string
+	out   bool
+}
 
 // maxScoped is how many namespaces are named in a matcher. Beyond it, one alternation over most of the fleet costs Prometheus more than
 // it saves.
@@ -48,7 +53,8 @@ func scopeOf(services []fleet.Service) scope {
 
 // scopeIn is the scope of some namespaces.
 func scopeIn(names []string) scope {
-	return scope{matcher: "namespace=~" + strconv.Quote(strings.Join(names, "|"))}
+	all := strings.Join(names, "|")
+	return scope{matcher: "namespace=~" + strconv.Quote(all), names: all}
 }
 
 // but leaves namespaces out of a scope that names none.
@@ -56,7 +62,8 @@ func (s scope) but(names []string) scope {
 	if s.matcher != "" || len(names) == 0 {
 		return s
 	}
-	return scope{matcher: "namespace!~" + strconv.Quote(strings.Join(names, "|"))}
+	all := strings.Join(names, "|")
+	return scope{matcher: "namespace!~" + strconv.Quote(all), names: all, out: true}
 }
 
 // sel renders a selector of the metric with the given matchers and the scope's.

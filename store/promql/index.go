@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 )
 
 // workload names what a recorded series is of.
@@ -38,30 +39,40 @@ func namespacesOf(services []fleet.Service) []string {
 // sample is a value with the time it was scraped at.
 type sample = fleet.Known[float64]
 
-type latencyKey struct {
-	workload workload
-	quantile float64
-}
-
-// metricKey names a tenant's metric. The expression is part of it: a sample of an edited query says nothing about the new one.
+// metricKey names a metric that a service measures by a source of its own. The expression is part of it: a sample of an edited query says
+// nothing about the new one.
 type metricKey struct {
 	service      fleet.ServiceID
 	metric, expr string
+	// level says that the metric is a level of the SLO, of that name.
+	level bool
+}
+
+// String names the metric as its owner does.
+func (k metricKey) String() string {
+	if k.level {
+		return "level " + k.metric
+	}
+	return "metric " + k.metric
 }
 
 // index holds the newest samples. An entry that is not seen again keeps its value and its old time until it is forgotten: "unknown since
 // three minutes" is worth more to a decision than "unknown".
 type index struct {
 	filled   bool
-	cpu      byPod[sample]         // cores
-	load     byPod[sample]         // requests per second
-	latency  map[latencyKey]sample // seconds
+	cpu      byPod[sample] // cores
+	load     byPod[sample] // requests per second
+	levels   map[measure]map[workload]sample
 	tenant   map[metricKey]sample
 	problems map[metricKey]problem
 	// unsound are pods with a sample that is no number that a load can have, and what it was.
 	unsound byPod[float64]
 	// refused are the services for which the last questions got no answer, though others did.
 	refused map[fleet.ServiceID]error
+	// lacking are the levels that nothing measures; fits are the presets whose series there are of their services, as of fitted.
+	lacking map[fleet.ServiceID][]loop.LevelProblem
+	fits    map[fleet.ServiceID][]Fit
+	fitted  time.Time
 }
 
 // byPod are values by pod. They are handed out as they are and copied before the next change: that is once a cycle,
@@ -92,14 +103,16 @@ func (b *byPod[V]) own() map[fleet.Name]V {
 const forgetAfter = 30 * time.Minute
 
 func newIndex() *index {
-	return &index{latency: map[latencyKey]sample{}, tenant: map[metricKey]sample{}, problems: map[metricKey]problem{}}
+	return &index{levels: map[measure]map[workload]sample{}, tenant: map[metricKey]sample{}, problems: map[metricKey]problem{}}
 }
 
 // forget drops what is too old, and, after the clock was set back, what lies in the future.
 func (x *index) forget(now time.Time) {
 	forgetOld(x.cpu.own(), now)
 	forgetOld(x.load.own(), now)
-	forgetOld(x.latency, now)
+	for _, of := range x.levels {
+		forgetOld(of, now)
+	}
 	forgetOld(x.tenant, now)
 }
 

@@ -114,6 +114,14 @@ func window(every time.Duration) time.Duration {
 	return max((w + windowGrid - 1).Truncate(windowGrid), minWindow)
 }
 
+// measured is the window of what is measured by workload: that of the rules, or longer where scrapes are further apart.
+// Exporters of levels are taken to be scraped as the sources that are known.
+func (c cadence) measured() time.Duration {
+	cpu, _ := c.cpu.slowest()
+	load, _ := c.load.slowest()
+	return max(ruleWindow, window(max(cpu, load)))
+}
+
 // intervalExpr is the number of samples that the median series of a counter had within the span in each namespace, of those that were there before it and
 // still are: a container that ended, as all do in a rollout, has fewer samples and says nothing of the interval. Scrapes that were lost are missing in it,
 // as they are in the windows: a source that loses a fifth is as slow as one that is asked as much less often.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -61,7 +59,7 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 				return podSignal{"load by pod", loadByPod(sc, g.load), sampledByPod(loadCounter(sc), g.load), &h.index.load}
 			})
 		},
-		func(r *refusals) error { return h.prefetchLatency(ctx, r, services, now) },
+		func(r *refusals) error { return h.prefetchLevels(ctx, r, services, now) },
 		func(*refusals) error { return h.prefetchTenants(ctx, services, now) },
 	}
 	errs, refused := make([]error, len(jobs)), make([]refusals, len(jobs))
@@ -81,7 +79,11 @@ func (h *History) prefetch(ctx context.Context, services []fleet.Service, now ti
 		errs[i] = errors.Join(errs[i], refused[i].all(services))
 	}
 	h.mu.Unlock()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	h.findProblems(ctx, services, now)
+	return nil
 }
 
 // podSignal is one signal that is read by pod: its rate, the times of the samples behind it, and where it is kept.
@@ -106,88 +108,6 @@ func (h *History) prefetchPods(ctx context.Context, p podSignal, now time.Time) 
 	return nil
 }
 
-// latencyQueriesPerCycle is how many distinct SLO quantiles are asked for in one cycle; more take turns, so that the number of queries
-// stays fixed. Fleets use one to three.
-const latencyQueriesPerCycle = 4
-
-// prefetchLatency reads each SLO quantile that some service names.
-func (h *History) prefetchLatency(ctx context.Context, refused *refusals, services []fleet.Service, now time.Time) error {
-	var qs []float64
-	for i := range services {
-		if q := services[i].SLO.LatencyQuantile(); q > 0 && q < 1 {
-			qs = append(qs, q)
-		}
-	}
-	slices.Sort(qs)
-	qs = slices.Compact(qs)
-	if n := len(qs); n > latencyQueriesPerCycle {
-		h.mu.Lock()
-		first := h.nextQuantile % n
-		h.nextQuantile = first + latencyQueriesPerCycle
-		h.mu.Unlock()
-		qs = slices.Concat(qs[first:], qs[:first])[:latencyQueriesPerCycle]
-	}
-	for _, q := range qs {
-		if err := refused.ask(services, func(sc scope) error { return h.prefetchQuantile(ctx, q, sc, now) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *History) prefetchQuantile(ctx context.Context, q float64, sc scope, now time.Time) error {
-	expr, source := h.latencyExpr(q, sc)
-	what := fmt.Sprintf("latency quantile %g", q)
-	values, err := h.instant(ctx, what, expr, now)
-	if err != nil || len(values) == 0 {
-		return err
-	}
-	scraped := make(map[workload]time.Time, len(values))
-	if source != "" {
-		times, err := h.instant(ctx, what+" (sample times)", fmt.Sprintf("min by (%s) (timestamp(%s))", byWorkload, source), now)
-		if err != nil {
-			return err
-		}
-		for _, s := range times {
-			scraped[workloadOf(s.Metric)] = fromSeconds(float64(s.Value))
-		}
-	}
-	latencyWindow := h.latencyWindow()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range values {
-		w := workloadOf(s.Metric)
-		at, ok := scraped[w]
-		if !ok && source == "" {
-			// The raw expression is computed over the window that ends now: its middle is the age it can claim.
-			at, ok = now.Add(-latencyWindow/2), true
-		}
-		if f, number := finite(s.Value); number && ok && f >= 0 {
-			h.index.latency[latencyKey{w, q}] = fleet.KnownAt(f, at)
-		}
-	}
-	return nil
-}
-
-// latencyExpr is the expression for a latency quantile, and the recorded series that its age is read from; empty for the raw one.
-func (h *History) latencyExpr(q float64, sc scope) (expr, source string) {
-	if q == 0.99 && h.has(recordedP99) > 0 {
-		s := sc.sel(recordedP99)
-		return s, s
-	}
-	if h.has(recordedBuckets) > 0 {
-		s := sc.sel(recordedBuckets)
-		return fmt.Sprintf("histogram_quantile(%g, %s)", q, s), s
-	}
-	return fmt.Sprintf("histogram_quantile(%g, %s)", q, joined(bucketsByPod(sc, h.latencyWindow()), ownerExpr(sc), ", le")), ""
-}
-
-// latencyWindow is the window of the raw latency quantiles: that of the rules, or longer where scrapes are further apart.
-func (h *History) latencyWindow() time.Duration {
-	load, _ := h.paces().load.slowest()
-	return max(ruleWindow, window(load))
-}
-
 // Live implements the loop's History: the samples as they were read. Every service is in the answer, with what is
 // known of it.
 func (h *History) Live(_ context.Context, services []fleet.Service, now time.Time) (signal.Samples, error) {
@@ -196,7 +116,7 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 	out := signal.Samples{Requests: h.index.load.handOut(), CPU: h.index.cpu.handOut(), Unsound: h.index.unsound.handOut(),
 		Services: make(map[fleet.ServiceID]signal.Service, len(services))}
 	for i := range services {
-		out.Services[services[i].ID] = h.index.service(&services[i], h.cadence)
+		out.Services[services[i].ID] = h.index.service(&services[i], h.cadence, h.cadence.measured())
 	}
 	switch {
 	case h.lastErr != nil:
@@ -208,14 +128,17 @@ func (h *History) Live(_ context.Context, services []fleet.Service, now time.Tim
 }
 
 // service is what the index knows of one service and not of its pods.
-func (x *index) service(s *fleet.Service, every cadence) signal.Service {
+func (x *index) service(s *fleet.Service, every cadence, measured time.Duration) signal.Service {
 	namespace := s.Target.Namespace
-	out := signal.Service{CPUWindow: window(every.cpu.of(namespace)), RequestsWindow: window(every.load.of(namespace))}
-	if v, ok := x.latency[latencyKey{targetOf(s), s.SLO.LatencyQuantile()}]; ok {
-		out.Latency = fleet.KnownAt(time.Duration(math.Round(v.Value*float64(time.Second))), v.At)
+	out := signal.Service{CPUWindow: window(every.cpu.of(namespace)), RequestsWindow: window(every.load.of(namespace)),
+		Levels: x.levelsOf(s)}
+	if m, ok := loadOf(s); ok {
+		if v, ok := lookUp(s, x.levels[m]); ok {
+			out.Requests, out.RequestsWindow = v, measured
+		}
 	}
 	for _, m := range s.Metrics {
-		v, ok := x.tenant[metricKey{s.ID, m.Name, m.Query}]
+		v, ok := x.tenant[metricKey{service: s.ID, metric: m.Name, expr: m.Query}]
 		if m.Type != fleet.MetricQuery || !ok {
 			continue
 		}

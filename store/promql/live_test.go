@@ -57,10 +57,6 @@ func TestLive(t *testing.T) {
 				t.Fatal(err)
 			}
 			scraped := at(12 * time.Minute) // the scrape before now, not now
-			sampled := scraped
-			if !recorded {
-				sampled = now.Add(-time.Minute)
-			}
 			pod := func(name string) fleet.Name { return fleet.Name{Namespace: "shop", Name: name} }
 			want := map[fleet.ServiceID]hpa.Live{
 				"shop/cart": {
@@ -68,8 +64,9 @@ func TestLive(t *testing.T) {
 						pod("cart-7d-a"): fleet.KnownAt[fleet.MilliCPU](2500, scraped), pod("cart-7d-b"): fleet.KnownAt[fleet.MilliCPU](1000, scraped),
 					},
 					Load: fleet.KnownAt(200.0, scraped), LoadSignal: portrait.Requests,
-					Latency: fleet.KnownAt(180*time.Millisecond, sampled),
-					Signals: map[string]fleet.Known[float64]{"rps": fleet.KnownAt(200.0, scraped), "queue": fleet.KnownAt(42.0, now)},
+					Levels:  map[string]fleet.Known[float64]{"latency-p99": fleet.KnownAt(0.18, scraped)},
+					Latency: fleet.KnownAt(180*time.Millisecond, scraped),
+					Signals: map[string]fleet.Known[float64]{"rps": fleet.KnownAt(200.0, scraped), "queue": fleet.KnownAt(42.0, scraped)},
 					Window:  time.Minute,
 				},
 				"shop/stock": {
@@ -116,7 +113,7 @@ func TestQueriesAreFixed(t *testing.T) {
 		return len(p.asked())
 	}
 	few, many := count(6), count(600)
-	if few != many || few > 22 {
+	if few != many || few > 32 {
 		t.Errorf("%d queries for 6 services, %d for 600: want the same, few", few, many)
 	}
 }
@@ -126,7 +123,7 @@ func TestQuantilesTakeTurns(t *testing.T) {
 	p := newProm(t, shop, 1e6)
 	h := p.history(Options{})
 	var services []fleet.Service
-	for i, q := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99} {
+	for i, q := range []float64{0.5, 0.55, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99} {
 		s := cart()
 		s.ID = fleet.ServiceID(fmt.Sprintf("shop/cart-%d", i))
 		s.SLO = fleet.Levels(fleet.Latency(q, 200*time.Millisecond))
@@ -148,8 +145,8 @@ func TestQuantilesTakeTurns(t *testing.T) {
 		}
 		return n
 	}
-	if first, second := known(), known(); first != latencyQueriesPerCycle || second != len(services) {
-		t.Errorf("known quantiles %d, then %d: want %d, then %d", first, second, latencyQueriesPerCycle, len(services))
+	if first, second := known(), known(); first != measuresPerCycle || second != len(services) {
+		t.Errorf("known quantiles %d, then %d: want %d, then %d", first, second, measuresPerCycle, len(services))
 	}
 }
 

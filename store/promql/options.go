@@ -36,7 +36,7 @@ type Options struct {
 	// MaxBytes bounds one response. Default 64 MiB.
 	MaxBytes int64
 	// TenantQueriesPerService and TenantQueriesPerCycle cap the services' own queries: what exceeds the first is never asked, what
-	// exceeds the second waits for the next cycle. Defaults 4 and 40.
+	// exceeds the second waits for the next cycle. Levels of the SLO do not count in the first, as the SLO bounds them. Defaults 4 and 100.
 	TenantQueriesPerService, TenantQueriesPerCycle int
 	// TenantTimeout bounds one tenant's query. Default 2 s.
 	TenantTimeout time.Duration
@@ -59,7 +59,7 @@ func (o Options) withDefaults() Options {
 	dur(&o.TenantTimeout, 2*time.Second)
 	def(&o.MaxSamples, 500_000)
 	def(&o.TenantQueriesPerService, 4)
-	def(&o.TenantQueriesPerCycle, 40)
+	def(&o.TenantQueriesPerCycle, 100)
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 64 << 20
 	}

@@ -62,7 +62,19 @@ func rawMean(byPod func(scope, time.Duration) string) func(scope, time.Duration)
 // batch is the history of one service while it is assembled; cell i is the mean over [start + i·step, start + (i+1)·step).
 type batch struct {
 	load, cpu, ready, memory []float64
-	startUps                 []time.Duration
+	// requests are those that presets count, by what counts them.
+	requests map[measure][]float64
+	startUps []time.Duration
+}
+
+// loadFor is the load of a service: its preset's requests where that knows any, else what is read for all services.
+func (b *batch) loadFor(s *fleet.Service) []float64 {
+	if m, ok := loadOf(s); ok {
+		if slices.ContainsFunc(b.requests[m], func(v float64) bool { return !math.IsNaN(v) }) {
+			return b.requests[m]
+		}
+	}
+	return b.load
 }
 
 // reader assembles the history of all services over one grid.
@@ -72,6 +84,10 @@ type reader struct {
 	start   time.Time // of the first cell
 	cells   int
 	batches map[workload]*batch
+	// named are the same workloads without their kinds.
+	named map[workload][]workload
+	// loads are the requests that presets count for some of the services.
+	loads []measure
 	// series is the largest number of series seen in an answer, which chunks are cut by.
 	series int
 }
@@ -102,11 +118,15 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	batches := map[workload]*batch{}
 	err := refused.ask(services, func(sc scope) error {
 		// Samples read before an error are dropped with its reader: a smaller question reads it again.
-		r := &reader{h: h, scope: sc, start: start, cells: cells, batches: map[workload]*batch{}}
+		r := &reader{h: h, scope: sc, start: start, cells: cells, batches: map[workload]*batch{}, named: map[workload][]workload{}}
 		r.series = max(len(services), h.has(recordedCPU), 1)
 		for i := range services {
-			r.batches[targetOf(&services[i])] = nil
+			w := targetOf(&services[i])
+			r.batches[w] = nil
+			name := workload{namespace: w.namespace, name: w.name}
+			r.named[name] = append(r.named[name], w)
 		}
+		r.loads = slices.DeleteFunc(measuresOf(services), func(m measure) bool { return m.quantity != quantityRequests })
 		if err := r.readAll(ctx); err != nil {
 			return err
 		}
@@ -120,10 +140,13 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	if err != nil {
 		return nil, err
 	}
+	levels := h.readLevels(ctx, services, from, to)
 	out := func(yield func(fleet.ServiceID, portrait.Batch) bool) {
 		for i := range services {
 			if b := batches[targetOf(&services[i])]; b != nil {
-				if out, ok := trim(b, start, h.o.Step); ok && !yield(services[i].ID, out) {
+				out, ok := trim(b, b.loadFor(&services[i]), start, h.o.Step)
+				out.Levels = levels.of(&services[i])
+				if ok && !yield(services[i].ID, out) {
 					return
 				}
 			}
@@ -154,6 +177,13 @@ func (r *reader) readAll(ctx context.Context) error {
 func (r *reader) read(ctx context.Context, a, b int) error {
 	for _, s := range signals {
 		if err := r.readSignal(ctx, s, a, b); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.loads {
+		expr := m.value(&reading{scope: r.scope, owner: r.owner(), window: r.h.o.Step})
+		of := func(b *batch) []float64 { return b.requests[m] }
+		if _, _, err := r.readRange(ctx, kindOfHistory{name: m.String(), of: of}, expr, a, b); err != nil {
 			return err
 		}
 	}
@@ -216,8 +246,8 @@ func (r *reader) readRange(ctx context.Context, s kindOfHistory, expr string, a,
 			first = f
 		}
 		last = max(last, l)
-		w := workloadOf(stream.Metric)
-		if known, wanted := r.batches[w]; wanted {
+		for _, w := range r.wanted(stream.Metric) {
+			known := r.batches[w]
 			if known == nil {
 				known = r.newBatch(w)
 			}
@@ -225,6 +255,21 @@ func (r *reader) readRange(ctx context.Context, s kindOfHistory, expr string, a,
 		}
 	}
 	return first, last, nil
+}
+
+// wanted are the workloads that a series is of: some sources name a workload without its kind.
+func (r *reader) wanted(m model.Metric) []workload {
+	w, ok := homeOf(m)
+	if !ok {
+		return nil
+	}
+	if w.kind == "" {
+		return r.named[w]
+	}
+	if _, ok := r.batches[w]; ok {
+		return []workload{w}
+	}
+	return nil
 }
 
 // fill writes values into the cells that are gaps.
@@ -252,6 +297,12 @@ func (r *reader) smaller(ctx context.Context, err error) bool {
 func (r *reader) newBatch(w workload) *batch {
 	gaps := func() []float64 { return series.New(r.start, r.h.o.Step, r.cells).Values }
 	b := &batch{load: gaps(), cpu: gaps(), ready: gaps(), memory: gaps()}
+	for _, m := range r.loads {
+		if b.requests == nil {
+			b.requests = map[measure][]float64{}
+		}
+		b.requests[m] = gaps()
+	}
 	r.batches[w] = b
 	return b
 }
@@ -325,10 +376,10 @@ const lateCells = 2
 
 // trim cuts the cells in which nothing is known from both ends: those before, since the service did not exist or was not measured then,
 // and the last few, since they may still arrive.
-func trim(b *batch, start time.Time, step time.Duration) (portrait.Batch, bool) {
-	cells := len(b.load)
+func trim(b *batch, load []float64, start time.Time, step time.Duration) (portrait.Batch, bool) {
+	cells := len(load)
 	known := func(i int) bool {
-		return !math.IsNaN(b.load[i]) || !math.IsNaN(b.cpu[i]) || !math.IsNaN(b.ready[i])
+		return !math.IsNaN(load[i]) || !math.IsNaN(b.cpu[i]) || !math.IsNaN(b.ready[i])
 	}
 	lo, hi := 0, cells
 	for lo < hi && !known(lo) {
@@ -344,7 +395,7 @@ func trim(b *batch, start time.Time, step time.Duration) (portrait.Batch, bool) 
 	cut := func(v []float64) series.Series {
 		return series.Series{Start: start.Add(time.Duration(lo) * step), Step: step, Values: v[lo:hi]}
 	}
-	out := portrait.Batch{Load: cut(b.load), CPU: cut(b.cpu), Ready: cut(b.ready), StartUps: b.startUps}
+	out := portrait.Batch{Load: cut(load), CPU: cut(b.cpu), Ready: cut(b.ready), StartUps: b.startUps}
 	if memory := cut(b.memory); memory.Known() > 0 {
 		out.Memory = memory
 	}

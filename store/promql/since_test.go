@@ -102,6 +102,7 @@ load 1m
   springtide:workload_ready_replicas:sum{namespace="shop", workload_kind="Deployment", workload="cart"} _x10 NaN NaN NaN _x60
 `, 1e6)
 	got := read(t, p.history(Options{}), []fleet.Service{cart()}, at(0), at(75*time.Minute))["shop/cart"]
+	got.Levels = portrait.Levels{}
 	nan := math.NaN()
 	want := portrait.Batch{
 		// The sample of minute 10 is of the time before it, so it falls into the cell that began at minute 5.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 var (
 	_ loop.Metered  = (*History)(nil)
 	_ loop.Doubtful = (*History)(nil)
+	_ loop.Levelled = (*History)(nil)
 
 	_ loop.MinuteHistory = (*History)(nil)
 )
@@ -37,6 +39,22 @@ type Problem struct {
 	Metric  string
 	Cause   loop.Cause
 	Message string
+	// Level says that Metric is a level of the SLO.
+	Level bool
+}
+
+// named is what the problem is of, as its owner names it.
+func (p *Problem) named() string {
+	kind := "metric"
+	if p.Level {
+		kind = "level"
+	}
+	return kind + " " + strconv.Quote(p.Metric)
+}
+
+// text is the problem under the name of what it is of.
+func (p *Problem) text() string {
+	return metricKey{metric: p.Metric, level: p.Level}.String() + ": " + p.Message
 }
 
 // Stats says what the source costs and how it is.
@@ -63,7 +81,8 @@ func (h *History) Stats() Stats {
 	s.Recorded = h.recorded[recordedOwner] > 0
 	s.CPUInterval, s.LoadInterval = h.cadence.cpu.every, h.cadence.load.every
 	for k, p := range h.index.problems {
-		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Cause: p.Cause, Message: p.Message})
+		s.Problems = append(s.Problems, Problem{Service: k.service, Metric: k.metric, Cause: p.Cause, Message: p.Message,
+			Level: k.level})
 	}
 	slices.SortFunc(s.Problems, func(a, b Problem) int {
 		if c := strings.Compare(string(a.Service), string(b.Service)); c != 0 {
@@ -87,7 +106,7 @@ func (h *History) QueryProblems() map[fleet.ServiceID]loop.DataProblem {
 	}
 	h.mu.Unlock()
 	for _, p := range h.Stats().Problems {
-		text := "metric " + p.Metric + ": " + p.Message
+		text := p.text()
 		before, ok := out[p.Service]
 		if ok {
 			text = before.Message + "; " + text

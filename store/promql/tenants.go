@@ -17,20 +17,24 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// tenantQueries lists the services' own queries in the order of the services, and those over the cap of a service.
-func (h *History) tenantQueries(services []fleet.Service) (asked, over []metricKey) {
+// tenantQueries lists what services measure by sources of their own, in the order of the services, and the metrics over the cap of a service. A level has
+// one source at most, so that the SLO bounds those.
+func (h *History) tenantQueries(services []fleet.Service) (asked []ownQuery, over []metricKey) {
 	for i := range services {
 		s, n := &services[i], 0
 		for _, m := range s.Metrics {
 			if m.Type != fleet.MetricQuery {
 				continue
 			}
-			k := metricKey{s.ID, m.Name, m.Query}
+			k := metricKey{service: s.ID, metric: m.Name, expr: m.Query}
 			if n++; n > h.o.TenantQueriesPerService {
 				over = append(over, k)
 				continue
 			}
-			asked = append(asked, k)
+			asked = append(asked, ownQuery{key: k})
+		}
+		for k := range s.SLO.Levels {
+			asked = append(asked, ownQueries(s, &s.SLO.Levels[k])...)
 		}
 	}
 	return asked, over
@@ -54,10 +58,10 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 			return nil
 		}
 		h.mu.Lock()
-		k := all[h.nextTenant%len(all)]
+		q := all[h.nextTenant%len(all)]
 		h.nextTenant = (h.nextTenant + 1) % len(all)
 		h.mu.Unlock()
-		v, err := h.askTenant(ctx, k, now)
+		v, err := h.askTenant(ctx, &q, now)
 		if !answered(err) {
 			// A query may bring an error of the server, or of a proxy before it, that speaks of this query alone. Our own question decides.
 			if down := h.reachable(ctx, now); down != nil {
@@ -66,42 +70,115 @@ func (h *History) prefetchTenants(ctx context.Context, services []fleet.Service,
 			err = because(loop.CauseNoAnswer, "the source did not answer this query, though it answers others: make the query cheaper, or ask who runs Prometheus")
 		}
 		h.mu.Lock()
-		h.index.putTenant(k, fleet.KnownAt(v, now), err)
+		h.index.putTenant(q.key, v, err)
 		h.mu.Unlock()
 	}
 	return nil
 }
 
-// askTenant evaluates one confined query. Two series are enough to know that it has too many, so no more are fetched; and the lookback is
-// short, so that a value is never older than it claims by more than the window of live rates.
-func (h *History) askTenant(ctx context.Context, k metricKey, now time.Time) (float64, error) {
-	// The namespace is the ElasticService's own, which its author may write in.
-	expr, err := Confine(k.expr, h.o.NamespaceLabel, fleet.ParseName(string(k.service)).Namespace)
-	if err == nil {
-		expr, err = h.own.tenant(expr)
-	}
+// askTenant asks one of a service's own sources.
+func (h *History) askTenant(ctx context.Context, q *ownQuery, now time.Time) (sample, error) {
+	expr, confined, err := h.ownExpr(q)
 	if err != nil {
-		return 0, problemOf(err, loop.CauseQueryRefused)
+		return sample{}, problemOf(err, loop.CauseQueryRefused)
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.o.TenantTimeout)
 	defer cancel()
 	h.meter.add(Cost{TenantQueries: 1})
-	v, warnings, _, err := h.api.Query(ctx, expr, now,
-		apiv1.WithTimeout(h.o.TenantTimeout), apiv1.WithLimit(2), apiv1.WithLookbackDelta(h.tenantLookback()))
+	v, warnings, _, err := h.api.Query(ctx, expr, now, append(h.tenantLimits(q), apiv1.WithTimeout(h.o.TenantTimeout))...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		// A slow query does not mean that the source is down.
 		h.meter.failed()
-		return 0, because(loop.CauseNoAnswer, "no answer within %v: make the query cheaper", h.o.TenantTimeout)
+		return sample{}, because(loop.CauseNoAnswer, "no answer within %v: make the query cheaper", h.o.TenantTimeout)
 	}
-	if err := h.outcome("query "+k.metric+" of "+string(k.service), withoutLimit(warnings), err); err != nil {
-		return 0, err
+	if err := h.outcome(q.key.String()+" of "+string(q.key.service), withoutLimit(warnings), err); err != nil {
+		return sample{}, err
 	}
-	value, err := single(v)
+	answer, ok := v.(model.Vector)
+	if !ok {
+		return sample{}, because(loop.CauseQueryRefused, "the answer is a %s: want one value, as of sum(...)", v.Type())
+	}
+	if q.histogram.Name != "" {
+		return ofHistogram(q, answer)
+	}
+	if q.key.level && isNaN(answer) {
+		return sample{}, errIdle
+	}
+	value, err := single(answer)
 	if err != nil && err.Error() == "" {
-		return 0, h.diagnose(ctx, k, expr, now)
+		return sample{}, h.diagnose(ctx, q.key, confined, now)
 	}
 	return value, err
 }
+
+// isNaN reports whether the one value of an answer is that of no requests, which a level may have at night.
+func isNaN(answer model.Vector) bool {
+	values := 0
+	for _, s := range answer {
+		if s.Metric[answerIs] == isValue {
+			values++
+			if s.Value == s.Value {
+				return false
+			}
+		}
+	}
+	return values == 1
+}
+
+// ownExpr is the question of one of a service's own sources as it is sent, and that of a query as it is confined.
+func (h *History) ownExpr(q *ownQuery) (expr, confined string, err error) {
+	// The namespace is the ElasticService's own, which its author may write in.
+	namespace := fleet.ParseName(string(q.key.service)).Namespace
+	if q.histogram.Name != "" {
+		f, err := ownForm(&q.histogram)
+		if err != nil {
+			return "", "", err
+		}
+		p := Preset{forms: []form{f}}
+		r := h.readingOf(scopeIn([]string{namespace}), h.paces().measured())
+		expr, err = h.own.query(timed(p.latency(q.quantile, r), p.sampled(r)))
+		return expr, "", err
+	}
+	within := Confine
+	if q.key.level {
+		within = ConfineLevel
+	}
+	confined, err = within(q.key.expr, h.o.NamespaceLabel, namespace)
+	if err == nil {
+		confined, err = h.own.tenant(confined)
+	}
+	if err == nil {
+		expr, err = timedQuery(confined)
+	}
+	return expr, confined, err
+}
+
+// tenantLimits bound the answer to one question. Two series and a time are enough to know that a query has too many, so no more are fetched; and the
+// lookback is short, so that what ended has no time.
+func (h *History) tenantLimits(q *ownQuery) []apiv1.Option {
+	out := []apiv1.Option{apiv1.WithLookbackDelta(h.tenantLookback())}
+	if q.histogram.Name == "" {
+		out = append(out, apiv1.WithLimit(3))
+	}
+	return out
+}
+
+// ofHistogram is the value of a service's own histogram. Where its series are there and no request was counted, it is not known, and that is no problem.
+func ofHistogram(q *ownQuery, answer model.Vector) (sample, error) {
+	if v, ok := measuredOf(answer)[q.target]; ok {
+		return v, nil
+	}
+	for _, s := range answer {
+		if workloadOf(s.Metric) == q.target && s.Metric[answerIs] == isTime {
+			return sample{}, errIdle
+		}
+	}
+	return sample{}, because(loop.CauseNoSeries, "no pod of the service exports the histogram %s with the labels namespace and pod; to fix: correct its name and "+
+		"matchers, or scrape it with these labels", q.histogram.Name)
+}
+
+// errIdle says that a level has no value, since no request was counted.
+var errIdle = errors.New("no requests")
 
 // withoutLimit drops the warning that our own limit causes.
 func withoutLimit(ws apiv1.Warnings) apiv1.Warnings {
@@ -114,32 +191,40 @@ func withoutLimit(ws apiv1.Warnings) apiv1.Warnings {
 	return out
 }
 
-// single is the value of an answer that must hold exactly one, which is no negative number: no load is. Its errors are problems; one without a message is of an empty answer.
-func single(v model.Value) (float64, error) {
-	var value model.SampleValue
-	switch v := v.(type) {
-	case *model.Scalar:
-		value = v.Value
-	case model.Vector:
-		if len(v) == 0 {
-			return 0, problem{Cause: loop.CauseNoSeries}
+// single is the value of an answer that must hold exactly one, which is no negative number: no load is. It is as old as the samples that it depends on. Its
+// errors are problems; one without a message is of an empty answer.
+func single(answer model.Vector) (sample, error) {
+	var values []*model.Sample
+	var at time.Time
+	sampled := false
+	for _, s := range answer {
+		switch what := s.Metric[answerIs]; {
+		case what == isValue:
+			values = append(values, s)
+		case what == isTime:
+			at, sampled = known(float64(s.Value))
 		}
-		if len(v) > 1 {
-			return 0, because(loop.CauseSeveralValues, "more than one value%s: aggregate it, as in sum(...)", differ(v[0].Metric, v[1].Metric))
-		}
-		value = v[0].Value
-	default:
-		return 0, because(loop.CauseQueryRefused, "the answer is a %s: want one value, as of sum(...)", v.Type())
 	}
+	switch len(values) {
+	case 0:
+		return sample{}, problem{Cause: loop.CauseNoSeries}
+	case 1:
+	default:
+		return sample{}, because(loop.CauseSeveralValues, "more than one value%s: aggregate it, as in sum(...)", differ(values[0].Metric, values[1].Metric))
+	}
+	value := values[0].Value
 	switch f, ok := finite(value); {
 	case !ok && f != f:
-		return 0, because(loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say what that means, as in (QUERY) >= 0 or vector(0)")
+		return sample{}, because(loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say what that means, as in (QUERY) >= 0 or vector(0)")
 	case !ok:
-		return 0, because(loop.CauseNotFinite, "the value is %v, as of a division by zero: say what that means, as in (QUERY) < Inf or vector(0)", value)
+		return sample{}, because(loop.CauseNotFinite, "the value is %v, as of a division by zero: say what that means, as in (QUERY) < Inf or vector(0)", value)
 	case f < 0:
-		return 0, because(loop.CauseNegative, "the value is %v: want a number that is not negative", value)
+		return sample{}, because(loop.CauseNegative, "the value is %v: want a number that is not negative", value)
+	case !sampled:
+		return sample{}, because(loop.CauseSamplesTooOld, "the value %v depends on series without new samples: a range, a constant or an offset goes on after they "+
+			"end; look whether their target is still scraped, and write what is true without them as (QUERY) or 0 * sum(SERIES THAT IS ALWAYS THERE)", value)
 	default:
-		return f, nil
+		return fleet.KnownAt(f, at), nil
 	}
 }
 
@@ -250,10 +335,10 @@ func (h *History) diagnose(ctx context.Context, k metricKey, expr string, now ti
 }
 
 // keepTenants forgets the samples and problems of queries that are no longer there.
-func (x *index) keepTenants(all []metricKey) {
+func (x *index) keepTenants(all []ownQuery) {
 	have := make(map[metricKey]bool, len(all))
-	for _, k := range all {
-		have[k] = true
+	for i := range all {
+		have[all[i].key] = true
 	}
 	for k := range x.tenant {
 		if !have[k] {
@@ -268,6 +353,10 @@ func (x *index) keepTenants(all []metricKey) {
 }
 
 func (x *index) putTenant(k metricKey, s sample, err error) {
+	if errors.Is(err, errIdle) {
+		delete(x.problems, k)
+		return
+	}
 	if err != nil {
 		x.problems[k] = problemOf(err, loop.CauseNoAnswer)
 		return

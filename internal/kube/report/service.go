@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -456,19 +457,38 @@ func (v *serviceView) perReplica() string {
 	return strconv.FormatFloat(math.Round(load/digits)*digits, 'g', 4, 64) + unit
 }
 
-// measured says whether the levels of the service are measured at all.
+// measured says whether the levels of the service are measured at all. CPU always is, so that a service without another
+// level has no such condition.
 func (v *serviceView) measured(c *conditions) {
-	unread := strings.Join(v.svc.SLO.Unread(), ", ")
+	problems := v.r.LevelProblems[v.svc.ID]
+	fits := slices.ContainsFunc(problems, func(p loop.LevelProblem) bool { return p.Preset != "" })
+	other := slices.ContainsFunc(v.svc.SLO.Levels, func(l fleet.Level) bool { return l.Name != fleet.LevelNameCPU })
 	switch {
-	case v.target == nil || v.svc.Blocked.Any():
-	case unread != "" && v.target.Unmeasured:
-		c.set(catalog.ServiceSLONoSource, unread)
-	case unread != "":
-		c.set(catalog.ServiceSLOLevelNotMeasured, unread)
-	case v.svc.SLO.LatencyLimit() == 0:
+	case v.target == nil || v.svc.Blocked.Any() || !other:
+	case fits:
+		c.set(catalog.ServiceSLOPresetFits, levelProblems(problems))
+	case len(problems) > 0:
+		c.set(catalog.ServiceSLONoSource, levelProblems(problems))
 	case v.target.Unmeasured:
 		c.set(catalog.ServiceSLONoLatencySource)
 	default:
 		c.set(catalog.ServiceSLOMeasured)
 	}
+}
+
+// levelProblems names the levels with the same problem together: four latencies of one source lack the same series.
+func levelProblems(ps []loop.LevelProblem) string {
+	var messages []string
+	levels := map[string][]string{}
+	for _, p := range ps {
+		if levels[p.Message] == nil {
+			messages = append(messages, p.Message)
+		}
+		levels[p.Message] = append(levels[p.Message], p.Level)
+	}
+	out := make([]string, len(messages))
+	for i, m := range messages {
+		out[i] = strings.Join(levels[m], ", ") + ": " + m
+	}
+	return strings.Join(out, "; ")
 }

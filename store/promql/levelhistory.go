@@ -1,0 +1,259 @@
+package promql
+
+import (
+	"context"
+	"math"
+	"time"
+
+	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/series"
+	"github.com/springtide/springtide/slo"
+)
+
+const (
+	// levelStep is the grid of levels in what was not read before: each known minute teaches. fineSpan is how far back it is
+	// asked for; a backfill has the grid of history.
+	levelStep = time.Minute
+	fineSpan  = 2 * time.Hour
+	// ownReadings is how many of the services' own sources one reading of history asks; more take turns. ownTime bounds
+	// their time together, and ownPatience one of them, as a multiple of the time of a live one.
+	ownReadings = 200
+	ownTime     = 20 * time.Second
+	ownPatience = 5
+)
+
+// grid is where the values of levels stand: value i speaks for the cell from start + i·step on, and was evaluated at its
+// end.
+type grid struct {
+	start time.Time
+	step  time.Duration
+	cells int
+}
+
+// gridOf is the grid of levels of a reading.
+func (h *History) gridOf(from, to time.Time) grid {
+	g := grid{step: h.o.Step}
+	if to.Sub(from) <= fineSpan {
+		g.step = min(levelStep, g.step)
+	}
+	if g.start = from.Truncate(g.step); g.start.Before(from) {
+		g.start = g.start.Add(g.step)
+	}
+	g.cells = max(int(to.Sub(g.start)/g.step), 0)
+	return g
+}
+
+func (g grid) time(i int) time.Time { return g.start.Add(time.Duration(i) * g.step) }
+
+// fill writes what a stream has for cells.
+func (g grid) fill(into []float64, values []model.SamplePair) {
+	for _, p := range values {
+		i := int(p.Timestamp.Time().Sub(g.start)/g.step) - 1
+		if v, ok := finite(p.Value); ok && v >= 0 && i >= 0 && i < len(into) && math.IsNaN(into[i]) {
+			into[i] = v
+		}
+	}
+}
+
+// levelReader reads the history of levels.
+type levelReader struct {
+	h    *History
+	grid grid
+	// measured is what measures brought, own what services' own sources did.
+	measured map[measure]map[workload][]float64
+	own      map[metricKey][]float64
+}
+
+// readLevels reads the levels of services. What cannot be read is a hole: it teaches nothing, and holds nothing else up.
+func (h *History) readLevels(ctx context.Context, services []fleet.Service, from, to time.Time) *levelReader {
+	r := &levelReader{h: h, grid: h.gridOf(from, to), measured: map[measure]map[workload][]float64{},
+		own: map[metricKey][]float64{}}
+	if r.grid.cells == 0 {
+		return r
+	}
+	refused := refusals{heavy: &h.heavy, now: to}
+	for _, m := range measuresOf(services) {
+		if m.quantity == quantityRequests || ctx.Err() != nil {
+			continue
+		}
+		_ = refused.ask(services, func(sc scope) error { return r.readMeasure(ctx, m, sc, len(services)) })
+	}
+	r.readOwn(ctx, services)
+	return r
+}
+
+// readMeasure reads a measure in chunks of what the source may answer at once.
+func (r *levelReader) readMeasure(ctx context.Context, m measure, sc scope, services int) error {
+	expr := r.h.valueOf(m, r.h.readingOf(sc, r.h.paces().measured()))
+	into := r.measured[m]
+	if into == nil {
+		into = map[workload][]float64{}
+		r.measured[m] = into
+	}
+	for a := 0; a < r.grid.cells; {
+		b := min(a+min(max(r.h.o.MaxSamples/max(services, 1), minCells), maxPoints), r.grid.cells)
+		answer, err := r.h.matrix(ctx, "history of "+m.String(), expr, r.span(a, b))
+		if err != nil {
+			return err
+		}
+		for _, s := range answer {
+			w, ok := homeOf(s.Metric)
+			if !ok {
+				continue
+			}
+			if into[w] == nil {
+				into[w] = series.New(r.grid.start, r.grid.step, r.grid.cells).Values
+			}
+			r.grid.fill(into[w], s.Values)
+		}
+		if r.h.o.Alive != nil {
+			r.h.o.Alive()
+		}
+		a = b
+	}
+	return nil
+}
+
+// span asks for cells [a, b), each at its end.
+func (r *levelReader) span(a, b int) apiv1.Range {
+	return apiv1.Range{Start: r.grid.time(a + 1), End: r.grid.time(b), Step: r.grid.step}
+}
+
+// readOwn reads the services' own sources, as many as there is time for.
+func (r *levelReader) readOwn(ctx context.Context, services []fleet.Service) {
+	var all []ownQuery
+	for i := range services {
+		for k := range services[i].SLO.Levels {
+			if l := &services[i].SLO.Levels[k]; teaches(l) {
+				all = append(all, ownQueries(&services[i], l)...)
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownTime)
+	defer cancel()
+	for range min(len(all), ownReadings) {
+		if ctx.Err() != nil {
+			return
+		}
+		r.h.mu.Lock()
+		q := all[r.h.nextOwn%len(all)]
+		r.h.nextOwn = (r.h.nextOwn + 1) % len(all)
+		r.h.mu.Unlock()
+		if values := r.askOwn(ctx, &q); values != nil {
+			r.own[q.key] = values
+		}
+	}
+}
+
+// askOwn reads one of a service's own sources; nil where it cannot be read. A value without new samples is a hole.
+func (r *levelReader) askOwn(ctx context.Context, q *ownQuery) []float64 {
+	expr, _, err := r.h.ownExpr(q)
+	if err != nil {
+		return nil
+	}
+	patience := ownPatience * r.h.o.TenantTimeout
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r.h.meter.add(Cost{TenantQueries: 1})
+	span := r.span(0, min(r.grid.cells, maxPoints))
+	v, warnings, _, err := r.h.api.QueryRange(ctx, expr, span, append(r.h.tenantLimits(q), apiv1.WithTimeout(patience))...)
+	if err != nil {
+		return nil
+	}
+	answer, ok := v.(model.Matrix)
+	if err := r.h.outcome(q.key.String()+" of "+string(q.key.service), withoutLimit(warnings), nil); err != nil || !ok {
+		return nil
+	}
+	return r.ofOwn(q, answer)
+}
+
+// ofOwn is the one series of an answer, where its samples were new.
+func (r *levelReader) ofOwn(q *ownQuery, answer model.Matrix) []float64 {
+	gaps := func() []float64 { return series.New(r.grid.start, r.grid.step, r.grid.cells).Values }
+	out, sampled, found := gaps(), gaps(), 0
+	for _, s := range answer {
+		if q.histogram.Name != "" && workloadOf(s.Metric) != q.target {
+			continue
+		}
+		switch s.Metric[answerIs] {
+		case isValue:
+			found++
+			r.grid.fill(out, s.Values)
+		case isTime:
+			r.grid.fill(sampled, s.Values)
+		}
+	}
+	if found != 1 {
+		return nil
+	}
+	for i := range out {
+		if !(sampled[i] > 0) {
+			out[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// teaches reports whether minutes of a level are good or bad by its value.
+func teaches(l *fleet.Level) bool {
+	return l.Kind == fleet.LevelLatency || l.Kind == fleet.LevelErrors || l.Kind == fleet.LevelUtilization
+}
+
+// of are the levels of a service as the portrait takes them.
+func (r *levelReader) of(s *fleet.Service) portrait.Levels {
+	var out portrait.Levels
+	good := s.SLO.Objective.GoodMinutes
+	if !(good > 0 && good < 1) {
+		good = slo.DefaultGood
+	}
+	for i := range s.SLO.Levels {
+		l := &s.SLO.Levels[i]
+		if values := r.values(s, l); values != nil {
+			out.Of = append(out.Of, portrait.LevelValues{Name: l.Name, Limit: l.Limit, Objective: good,
+				Values: series.Series{Start: r.grid.start, Step: r.grid.step, Values: values}})
+		}
+	}
+	return out
+}
+
+// values are those of a level that teaches and is not CPU, which is learned as a load; gaps where it was not measured.
+func (r *levelReader) values(s *fleet.Service, l *fleet.Level) []float64 {
+	if !teaches(l) || l.Name == fleet.LevelNameCPU || r.grid.cells == 0 {
+		return nil
+	}
+	var out []float64
+	if m, ok := measureOf(l); ok {
+		out, _ = lookUp(s, r.measured[m])
+	} else {
+		out = r.ownValues(ownQueries(s, l))
+	}
+	if out == nil {
+		out = series.New(r.grid.start, r.grid.step, r.grid.cells).Values
+	}
+	return out
+}
+
+// ownValues are those of a service's own source: of two queries the share of failed requests.
+func (r *levelReader) ownValues(of []ownQuery) []float64 {
+	switch len(of) {
+	case 1:
+		return r.own[of[0].key]
+	case 2:
+		bad, total := r.own[of[0].key], r.own[of[1].key]
+		if bad == nil || total == nil {
+			return nil
+		}
+		out := make([]float64, len(bad))
+		for i := range out {
+			if out[i] = min(bad[i]/total[i], 1); !(total[i] > 0) {
+				out[i] = math.NaN()
+			}
+		}
+		return out
+	}
+	return nil
+}
