@@ -31,8 +31,11 @@ func valueOf(l *fleet.Level, o *measure.Outcome) float64 {
 func (s *service) live(at time.Time) map[string]fleet.Known[float64] {
 	out := make(map[string]fleet.Known[float64], len(s.SLO.Levels))
 	for i := range s.SLO.Levels {
-		if l := &s.SLO.Levels[i]; l.Kind == fleet.LevelLatency {
+		l := &s.SLO.Levels[i]
+		if l.Kind == fleet.LevelLatency {
 			out[l.Name] = fleet.KnownAt(s.last.Latency(l.Quantile).Seconds(), at)
+		} else if v := valueOf(l, &s.last); l.Kind == fleet.LevelErrors && v == v {
+			out[l.Name] = fleet.KnownAt(v, at)
 		}
 	}
 	return out

@@ -213,15 +213,39 @@ type view struct {
 // look is what is seen of its levels.
 func (v *view) look(r *slo.Record) slo.Look {
 	levels := v.svc.SLO.Levels
-	l := slo.Look{At: v.s.At, Names: make([]string, len(levels)), States: make([]slo.State, len(levels)), Idle: v.idle()}
+	l := slo.Look{At: v.s.At, Names: make([]string, 0, len(levels)), States: make([]slo.State, 0, len(levels)),
+		Idle: v.idle()}
 	for i := range levels {
-		l.Names[i] = levels[i].Name
-		l.States[i] = slo.StateOf(v.measured(&levels[i]), levels[i].Limit)
-		if l.States[i] == slo.Bad && l.Cause == slo.NoCause {
+		limit, ok := v.limit(&levels[i])
+		if !ok {
+			continue
+		}
+		state := slo.StateOf(v.measured(&levels[i]), limit)
+		l.Names, l.States = append(l.Names, levels[i].Name), append(l.States, state)
+		if state == slo.Bad && l.Cause == slo.NoCause {
 			l.Cause = slo.CauseOf(v.facts(r))
 		}
 	}
 	return l
+}
+
+// limit is what the value of a level must not exceed; false where no look can say that it is kept. Work is done as it
+// arrives while the ready replicas do as much, and a backlog in time while what they do beyond that is enough: both need
+// the operator's figure of what a replica does.
+func (v *view) limit(l *fleet.Level) (float64, bool) {
+	if l.Kind != fleet.LevelThroughput && l.Kind != fleet.LevelBacklog {
+		return l.Limit, true
+	}
+	work := v.svc.SLO.Level(fleet.LevelNameThroughput)
+	if work == nil || !(work.PerReplica > 0) {
+		return 0, false
+	}
+	done := work.PerReplica * float64(v.svc.Ready())
+	if l.Kind == fleet.LevelThroughput {
+		return done, true
+	}
+	arrives := v.measured(work)
+	return max(done-arrives.Value, 0) * l.DrainWithin.Seconds(), arrives.OK
 }
 
 // idle reports whether the service is known to have no load. One that is measured by the CPU that it uses never is.
@@ -236,13 +260,11 @@ func (v *view) fresh(at time.Time) bool {
 
 // measured is the value of a level, in the unit of its limit; unknown where nothing fresh measures it.
 func (v *view) measured(l *fleet.Level) fleet.Known[float64] {
-	switch {
-	case l.Kind == fleet.LevelLatency && l.Name == v.svc.SLO.TightestLatency().Name:
-		if k := v.live.Latency; k.OK && v.fresh(k.At) {
-			return fleet.KnownAt(k.Value.Seconds(), k.At)
-		}
-	case l.Name == fleet.LevelNameCPU:
+	if l.Name == fleet.LevelNameCPU {
 		return v.cpu()
+	}
+	if k := v.live.Levels[l.Name]; k.OK && v.fresh(k.At) {
+		return k
 	}
 	return fleet.Known[float64]{}
 }
