@@ -55,7 +55,7 @@ func (z *sizer) reactive() []Part {
 			parts = append(parts, z.valuePart(m))
 		}
 	}
-	return parts
+	return append(parts, z.workParts()...)
 }
 
 // reactiveUtil is the utilisation that the reactive part keeps: the target, and no more than what is for latency
@@ -121,14 +121,19 @@ func (z *sizer) valuePart(m fleet.Metric) Part {
 	case how == signal.Absent:
 		part.Why = whyAbsent(k, z.now)
 	default:
-		part.Replicas = fleet.KnownAt(perReplica(k.Value, m.Target, z.current, z.tolerance), z.now)
-		var age reason.Reason
-		if how == signal.Aged {
-			age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))
-		}
-		part.Why = reason.Of(reason.TotalOf, number(k.Value), number(m.Target), age)
+		z.divided(&part, k, m.Target)
 	}
 	return part
+}
+
+// divided sizes by a total that is not absent, as upstream's HorizontalPodAutoscaler does by an average value.
+func (z *sizer) divided(part *Part, k fleet.Known[float64], target float64) {
+	part.Replicas = fleet.KnownAt(perReplica(k.Value, target, z.current, z.tolerance), z.now)
+	var age reason.Reason
+	if z.number(k) == signal.Aged {
+		age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))
+	}
+	part.Why = reason.Of(reason.TotalOf, number(k.Value), number(target), age)
 }
 
 func whyAbsent(k fleet.Known[float64], now time.Time) reason.Reason {

@@ -41,7 +41,7 @@ func (p *Preset) requests(r *reading) string {
 }
 
 // errors is the share of requests that fail, by workload. A counter of failures that never counted is not there: each
-// series counts with zero failures beside it.
+// series counts with zero failures in addition.
 func (p *Preset) errors(r *reading) string {
 	var ways []string
 	for i := range p.forms {

@@ -13,8 +13,8 @@ import (
 var errOnlyPast = errors.New("the query reads only what was, as offset and absent() do: name a series of now, without them")
 
 // sampledBy returns an expression for the time of the newest samples that a query's value depends on: an empty result or
-// 0 says that there are none. What a query makes of its series hides their age: a rate or a maximum goes on after the
-// last sample, and a constant never ends. So the value is taken to be as old as the oldest of what it must have:
+// 0 says that there are none. A rate or a maximum goes on after the last sample of its series, and a constant never
+// ends. So the value is taken to be as old as the oldest of what it must have:
 //
 //   - a selector has the time of its newest sample now, whatever the range around it; with an offset it says nothing of
 //     now, and neither do constants, time() and absent();

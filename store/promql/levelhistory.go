@@ -68,7 +68,8 @@ type levelReader struct {
 	own      map[metricKey][]float64
 }
 
-// readLevels reads the levels of services. What cannot be read is a hole: it teaches nothing, and holds nothing else up.
+// readLevels reads the levels of services. A level that cannot be read is a hole: it teaches nothing, and holds nothing
+// else up.
 func (h *History) readLevels(ctx context.Context, services []fleet.Service, from, to time.Time) *levelReader {
 	r := &levelReader{h: h, grid: h.gridOf(from, to), measured: map[measure]map[workload][]float64{},
 		own: map[metricKey][]float64{}}

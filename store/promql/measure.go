@@ -145,8 +145,8 @@ const (
 	isTime   = "time"
 )
 
-// measuredOf are the values of an answer by workload, each as old as its newest sample. What was scraped in another
-// namespace than the workload's does not count. NaN is a quantile of no requests, and left out.
+// measuredOf are the values of an answer by workload, each as old as its newest sample. A series that was scraped in
+// another namespace than the workload's does not count. NaN is a quantile of no requests, and left out.
 func measuredOf(answer model.Vector) map[workload]sample {
 	at := map[workload]time.Time{}
 	for _, s := range answer {

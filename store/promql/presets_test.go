@@ -3,7 +3,11 @@ package promql
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -234,6 +238,21 @@ func TestPresetsHaveATest(t *testing.T) {
 	}
 	if len(played) != len(presets) {
 		t.Errorf("%d presets are played, the table has %d", len(played), len(presets))
+	}
+	api, err := os.ReadFile("../../api/v1alpha1/slo.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := regexp.MustCompile(`Enum=(otel;.*)`).FindAllStringSubmatch(string(api), -1)
+	if len(lists) != 2 {
+		t.Errorf("the API has %d lists of presets, want those of latency and of errors", len(lists))
+	}
+	for _, list := range lists {
+		names := strings.Split(list[1], ";")
+		slices.Sort(names)
+		if want := slices.Sorted(maps.Keys(played)); !slices.Equal(names, want) {
+			t.Errorf("the API admits %v, the table has %v", names, want)
+		}
 	}
 }
 
