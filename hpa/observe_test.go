@@ -15,14 +15,16 @@ import (
 func TestObserve(t *testing.T) {
 	now := noon
 	name := fleet.Name{Namespace: "shop", Name: "a"}
-	s := fleet.Service{ID: "shop/cart", SLO: fleet.Levels(fleet.Latency(0.5, time.Second), fleet.Latency(0.99, time.Second)),
+	s := fleet.Service{ID: "shop/cart", SLO: fleet.Levels(fleet.Latency(0.5, time.Second), fleet.Latency(0.99,
+		time.Second)),
 		Pods: []fleet.Pod{{Name: name, Ready: true}}, Metrics: []fleet.Metric{
 			{Name: "rps", Type: fleet.MetricRequests},
 			{Name: "queue", Type: fleet.MetricQuery}, {Name: "silent", Type: fleet.MetricQuery},
 		}}
 	cpu := map[fleet.Name]fleet.Known[float64]{name: fleet.KnownAt(1.5, now)}
 	of := signal.Service{RequestsWindow: 4 * time.Minute, CPUWindow: 2 * time.Minute,
-		Levels:  map[string]fleet.Known[float64]{"latency-p50": fleet.KnownAt(0.1, now), "latency-p99": fleet.KnownAt(1.0, now)},
+		Levels: map[string]fleet.Known[float64]{"latency-p50": fleet.KnownAt(0.1, now), "latency-p99": fleet.KnownAt(1.0,
+			now)},
 		Queries: map[string]fleet.Known[float64]{"queue": fleet.KnownAt(7.0, now)}}
 	asked := map[fleet.ServiceID]signal.Service{s.ID: of}
 	requests := fleet.KnownAt(80.0, now)
@@ -42,7 +44,8 @@ func TestObserve(t *testing.T) {
 		if l.Load != c.load || l.LoadSignal != c.signal || l.Window != c.window || l.Signals["rps"] != c.rps {
 			t.Errorf("%s: %+v", what, l)
 		}
-		if l.CPU[name] != fleet.KnownAt[fleet.MilliCPU](1500, now) || l.Latency != fleet.KnownAt(time.Second, now) || !maps.Equal(l.Levels, of.Levels) {
+		if l.CPU[name] != fleet.KnownAt[fleet.MilliCPU](1500, now) || l.Latency != fleet.KnownAt(time.Second, now) ||
+			!maps.Equal(l.Levels, of.Levels) {
 			t.Errorf("%s: CPU %v, latency %v", what, l.CPU, l.Latency)
 		}
 		if want := map[string]fleet.Known[float64]{"rps": c.rps, "queue": of.Queries["queue"]}; !maps.Equal(l.Signals, want) {

@@ -273,7 +273,8 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	if l.p.Reporter != nil {
 		err := l.p.Reporter.Report(ctx, &Report{Snapshot: s, Plan: &plan, Receipt: &receipt, Portraits: l.portraits, Tides: l.tides,
 			Summaries: l.summaries, Links: l.links.known, Accounts: l.promises.accounts, Thawed: l.thawed,
-			QueryProblems: problems, LevelProblems: l.levelProblems(), HistoryErr: historyErr, StoreErr: storeErr, StoreNote: l.storeNote()})
+			QueryProblems: problems, LevelProblems: l.levelProblems(), HistoryErr: historyErr, StoreErr: storeErr,
+			StoreNote: l.storeNote()})
 		if err != nil {
 			l.p.Log.Warn("status could not be written", "cycle", l.revision, "err", err)
 		}

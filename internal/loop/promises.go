@@ -230,8 +230,8 @@ func (v *view) look(r *slo.Record) slo.Look {
 }
 
 // limit is what the value of a level must not exceed; false where no look can say that it is kept. Work is done as it
-// arrives while the ready replicas do as much, and a backlog in time while what they do beyond that is enough: both need
-// the operator's figure of what a replica does.
+// arrives while the ready replicas do as much, and a backlog in time while what they do beyond that is enough: both
+// need the operator's figure of what a replica does.
 func (v *view) limit(l *fleet.Level) (float64, bool) {
 	if l.Kind != fleet.LevelThroughput && l.Kind != fleet.LevelBacklog {
 		return l.Limit, true

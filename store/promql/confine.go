@@ -39,8 +39,8 @@ func Confine(expr, label, namespace string) (string, error) {
 	return confine(expr, confiner{label: label, namespace: namespace, lookback: maxLookback})
 }
 
-// ConfineLevel is [Confine] for a query that measures a level of an SLO. A level is of now: offset is refused, and ranges
-// reach back an hour.
+// ConfineLevel is [Confine] for a query that measures a level of an SLO. A level is of now: offset is refused, and
+// ranges reach back an hour.
 func ConfineLevel(expr, label, namespace string) (string, error) {
 	return confine(expr, confiner{label: label, namespace: namespace, lookback: maxLevelLookback, level: true})
 }

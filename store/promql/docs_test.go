@@ -16,7 +16,8 @@ func TestPresetsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const head = "| preset | system | response times | requests | failed requests | the workload is found by |\n|---|---|---|---|---|---|\n"
+	const head = "| preset | system | response times | requests | failed requests | the workload is found by " +
+		"|\n|---|---|---|---|---|---|\n"
 	before, rest, ok := strings.Cut(string(page), head)
 	if !ok {
 		t.Fatalf("%s has no table of presets", file)
@@ -35,7 +36,8 @@ func TestPresetsAreDocumented(t *testing.T) {
 		return
 	}
 	if !*updateDocs {
-		t.Fatalf("the table of %s is not that of the code; go test ./store/promql -run PresetsAreDocumented -update-docs\n%s", file, want)
+		t.Fatalf("the table of %s is not that of the code; go test ./store/promql -run PresetsAreDocumented -update-docs\n%s",
+			file, want)
 	}
 	if err := os.WriteFile(file, []byte(before+head+want+"\n\n"+after), 0o644); err != nil {
 		t.Fatal(err)

@@ -421,14 +421,16 @@ func (x *examination) levels(services []fleet.Service) {
 	for _, id := range slices.Sorted(maps.Keys(problems)) {
 		for _, p := range problems[id] {
 			if p.Preset != "" {
-				x.add(FindingProblem, "state that preset", fmt.Sprintf(configPreset, id, p.Preset), "%s of %s is not measured: %s", p.Level, id, p.Message)
+				x.add(FindingProblem, "state that preset", fmt.Sprintf(configPreset, id, p.Preset), "%s of %s is not measured: %s",
+					p.Level, id, p.Message)
 				continue
 			}
 			silent = append(silent, fmt.Sprintf("%s of %s: %s", p.Level, id, p.Message))
 		}
 	}
 	if len(silent) > 0 {
-		x.add(FindingAdvice, "see the messages; a service whose latency is not measured is sized by CPU (condition SLOMeasured)", configHTTP,
+		x.add(FindingAdvice, "see the messages; a service whose latency is not measured is sized by CPU (condition "+
+			"SLOMeasured)", configHTTP,
 			"levels that nothing measures: %s", firstFew(silent))
 	}
 }

@@ -47,7 +47,8 @@ func (p *Preset) exists(r *reading) string {
 
 // Fits looks for each preset's series of services, by what they belong to. Every service is in the answer, the presets
 // in the order of their table.
-func (h *History) Fits(ctx context.Context, services []fleet.Service, now time.Time) (map[fleet.ServiceID][]Fit, error) {
+func (h *History) Fits(ctx context.Context, services []fleet.Service, now time.Time) (map[fleet.ServiceID][]Fit,
+	error) {
 	out := make(map[fleet.ServiceID][]Fit, len(services))
 	for i := range services {
 		out[services[i].ID] = nil
@@ -182,7 +183,8 @@ func (x *index) lack(s *fleet.Service, l *fleet.Level, now time.Time) (loop.Leve
 	switch {
 	case l.Name == fleet.LevelNameMemory:
 		out.Message = "no series container_memory_working_set_bytes of its pods, or none " +
-			"kube_pod_container_resource_requests; to fix: scrape cAdvisor and kube-state-metrics, and let its pods request memory"
+			"kube_pod_container_resource_requests; to fix: scrape cAdvisor and kube-state-metrics, and let its pods request " +
+			"memory"
 		return out, true
 	case l.Name == fleet.LevelNameGPU:
 		out.Message = "no series " + gpuActive + " or " + gpuUtil + " of its pods; to fix: scrape DCGM's exporter"

@@ -10,9 +10,11 @@ import (
 )
 
 // errOnlyPast is of a query that reads nothing of now.
-var errOnlyPast = errors.New("the query reads only what was, as offset and absent() do: name a series of now, without them")
+var errOnlyPast = errors.New("the query reads only what was, as offset and absent() do: name a series of now, " +
+	"without them")
 
-// sampledBy returns an expression for the time of the newest samples that a query's value depends on: an empty result or
+// sampledBy returns an expression for the time of the newest samples that a query's value depends on: an empty result
+// or
 // 0 says that there are none. A rate or a maximum goes on after the last sample of its series, and a constant never
 // ends. So the value is taken to be as old as the oldest of what it must have:
 //

@@ -121,7 +121,8 @@ func sampledIn(t interface{ Fatalf(string, ...any) }, p *prom, query string, now
 	if err != nil {
 		t.Fatalf("%s became %s, which has no time: %v", query, confined, err)
 	}
-	q, err := p.engine.NewInstantQuery(context.Background(), p.storage, engine.NewPrometheusQueryOpts(false, 2*time.Minute), expr, now)
+	q, err := p.engine.NewInstantQuery(context.Background(), p.storage, engine.NewPrometheusQueryOpts(false,
+		2*time.Minute), expr, now)
 	if err != nil {
 		t.Fatalf("%s became %s: %v", query, expr, err)
 	}
@@ -182,7 +183,8 @@ func TestNothingIsFreshOfWhatEnded(t *testing.T) {
 
 // drawQuery draws an expression of the series of alive.
 func drawQuery(t *rapid.T, depth int) string {
-	leaves := []string{"live", "ended", "grows", "never", "sum(live)", "rate(grows[5m])", "last_over_time(ended[1h])", "vector(1)", "vector(time())", "absent(never)",
+	leaves := []string{"live", "ended", "grows", "never", "sum(live)", "rate(grows[5m])", "last_over_time(ended[1h])",
+		"vector(1)", "vector(time())", "absent(never)",
 		"ended offset 8m", "max_over_time(live[1h])", "scalar(ended) + vector(0)", "vector(scalar(live))"}
 	if depth == 0 {
 		return rapid.SampledFrom(leaves).Draw(t, "leaf")
@@ -207,8 +209,10 @@ func drawQuery(t *rapid.T, depth int) string {
 
 // FuzzFreshness: the same of any text.
 func FuzzFreshness(f *testing.F) {
-	for _, e := range []string{`sum(live) or vector(0)`, `last_over_time(ended[1h]) or 0 * sum(live)`, `scalar(ended) >= bool 1`, `absent(live) or time() - timestamp(live)`,
-		`max_over_time((sum(ended) or vector(0))[10m:30s])`, `label_replace(live, "springtide_is", "time", "", "")`, `topk(1, live) unless ended offset 5m`} {
+	for _, e := range []string{`sum(live) or vector(0)`, `last_over_time(ended[1h]) or 0 * sum(live)`,
+		`scalar(ended) >= bool 1`, `absent(live) or time() - timestamp(live)`,
+		`max_over_time((sum(ended) or vector(0))[10m:30s])`, `label_replace(live, "springtide_is", "time", "", "")`,
+		`topk(1, live) unless ended offset 5m`} {
 		f.Add(e)
 	}
 	storage := promqltest.LoadedStorage(f, alive)

@@ -39,8 +39,8 @@ func namespacesOf(services []fleet.Service) []string {
 // sample is a value with the time it was scraped at.
 type sample = fleet.Known[float64]
 
-// metricKey names a metric that a service measures by a source of its own. The expression is part of it: a sample of an edited query says
-// nothing about the new one.
+// metricKey names a metric that a service measures by a source of its own. The expression is part of it: a sample of an
+// edited query says nothing about the new one.
 type metricKey struct {
 	service      fleet.ServiceID
 	metric, expr string
@@ -69,7 +69,8 @@ type index struct {
 	unsound byPod[float64]
 	// refused are the services for which the last questions got no answer, though others did.
 	refused map[fleet.ServiceID]error
-	// lacking are the levels that nothing measures; fits are the presets whose series there are of their services, as of fitted.
+	// lacking are the levels that nothing measures; fits are the presets whose series there are of their services, as of
+	// fitted.
 	lacking map[fleet.ServiceID][]loop.LevelProblem
 	fits    map[fleet.ServiceID][]Fit
 	fitted  time.Time
@@ -103,7 +104,8 @@ func (b *byPod[V]) own() map[fleet.Name]V {
 const forgetAfter = 30 * time.Minute
 
 func newIndex() *index {
-	return &index{levels: map[measure]map[workload]sample{}, tenant: map[metricKey]sample{}, problems: map[metricKey]problem{}}
+	return &index{levels: map[measure]map[workload]sample{}, tenant: map[metricKey]sample{},
+		problems: map[metricKey]problem{}}
 }
 
 // forget drops what is too old, and, after the clock was set back, what lies in the future.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// levelStep is the grid of levels in what was not read before: each known minute teaches. fineSpan is how far back it is
-	// asked for; a backfill has the grid of history.
+	// levelStep is the grid of levels in what was not read before: each known minute teaches. fineSpan is how far back it
+	// is asked for; a backfill has the grid of history.
 	levelStep = time.Minute
 	fineSpan  = 2 * time.Hour
 	// ownReadings is how many of the services' own sources one reading of history asks; more take turns. ownTime bounds
@@ -26,8 +26,8 @@ const (
 	ownPatience = 5
 )
 
-// grid is where the values of levels stand: value i speaks for the cell from start + i·step on, and was evaluated at its
-// end.
+// grid is where the values of levels stand: value i speaks for the cell from start + i·step on, and was evaluated at
+// its end.
 type grid struct {
 	start time.Time
 	step  time.Duration

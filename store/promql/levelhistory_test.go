@@ -11,11 +11,15 @@ import (
 	"github.com/springtide/springtide/portrait"
 )
 
-// TestLevelHistory: each minute of a level's history is what the engine says at its end, and the load that of the preset; what ended is a hole, and so is what an
-// own query makes of series that ended.
+// oneCPU is a container that uses a core.
+const oneCPU = `  container_cpu_usage_seconds_total{namespace="shop", pod="cart-1-a", container="app", ` +
+	`cpu="total"} 0+15x60`
+
+// TestLevelHistory: each minute of a level's history is what the engine says at its end, and the load that of the
+// preset; what ended is a hole, and so is what an own query makes of series that ended.
 func TestLevelHistory(t *testing.T) {
 	e := exporters[4] // Istio
-	p := newProm(t, owners+e.series+`  container_cpu_usage_seconds_total{namespace="shop", pod="cart-1-a", container="app", cpu="total"} 0+15x60
+	p := newProm(t, owners+e.series+oneCPU+`
   fails{namespace="shop"} 0+3x39 stale
   all{namespace="shop"} 0+300x60
   depth{namespace="shop"} 5x60
@@ -25,7 +29,8 @@ func TestLevelHistory(t *testing.T) {
 	services := measured(presetLevels(e.preset)...)
 	services[0].SLO.Levels[0].Source = own
 	services[0].SLO.Levels = append(services[0].SLO.Levels,
-		fleet.Level{Kind: fleet.LevelLatency, Name: "latency-p90", Quantile: 0.9, Limit: 2, Source: fleet.Source{Query: "sum(depth) / 10"}},
+		fleet.Level{Kind: fleet.LevelLatency, Name: "latency-p90", Quantile: 0.9, Limit: 2,
+			Source: fleet.Source{Query: "sum(depth) / 10"}},
 		fleet.Level{Kind: fleet.LevelBacklog, Name: "backlog", Source: fleet.Source{Query: "sum(depth)"}}, fleet.CPU(0.7))
 	services[0].SLO.Objective.GoodMinutes = 0.999
 	batches, err := h.Since(t.Context(), services, at(0), at(14*time.Minute))
@@ -49,7 +54,8 @@ func TestLevelHistory(t *testing.T) {
 	}
 	for name, query := range by {
 		l := got[name]
-		if l.Objective != 0.999 || l.Limit != services[0].SLO.Level(name).Limit || l.Values.Step != time.Minute || len(l.Values.Values) != 14 {
+		if l.Objective != 0.999 || l.Limit != services[0].SLO.Level(name).Limit || l.Values.Step != time.Minute ||
+			len(l.Values.Values) != 14 {
 			t.Errorf("%s: %+v", name, l)
 			continue
 		}
@@ -82,10 +88,12 @@ func TestLevelHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	levels := live["shop/cart"].Levels
-	if levels["latency-p90"] != fleet.KnownAt(0.5, at(14*time.Minute)) || levels["backlog"] != fleet.KnownAt(5.0, at(14*time.Minute)) || levels["errors"].OK {
+	if levels["latency-p90"] != fleet.KnownAt(0.5, at(14*time.Minute)) || levels["backlog"] != fleet.KnownAt(5.0,
+		at(14*time.Minute)) || levels["errors"].OK {
 		t.Errorf("live %+v", levels)
 	}
-	if ps := h.LevelProblems()["shop/cart"]; len(ps) != 1 || ps[0].Level != "errors" || !strings.Contains(ps[0].Message, "depends on series without new samples") {
+	if ps := h.LevelProblems()["shop/cart"]; len(ps) != 1 || ps[0].Level != "errors" || !strings.Contains(ps[0].Message,
+		"depends on series without new samples") {
 		t.Errorf("problems %+v", ps)
 	}
 }
@@ -93,7 +101,8 @@ func TestLevelHistory(t *testing.T) {
 // TestLevelHistoryOfABackfill: a long reading has the grid of history, and asks no more questions than a short one.
 func TestLevelHistoryOfABackfill(t *testing.T) {
 	e := exporters[4]
-	p := newProm(t, owners+e.series+"  container_cpu_usage_seconds_total{namespace=\"shop\", pod=\"cart-1-a\", container=\"app\", cpu=\"total\"} 0+15x60\n", 1e6)
+	p := newProm(t, owners+e.series+"  container_cpu_usage_seconds_total{namespace=\"shop\", pod=\"cart-1-a\", "+
+		"container=\"app\", cpu=\"total\"} 0+15x60\n", 1e6)
 	h := p.history(Options{ScrapeInterval: 15 * time.Second})
 	services := measured(presetLevels(e.preset)...)
 	questions := func(from time.Time) int {

@@ -12,10 +12,11 @@ import (
 // stays fixed. Fleets use two to six.
 const measuresPerCycle = 8
 
-// prefetchLevels reads what the SLOs of services need, but for CPU and what belongs to one service alone: within the time
-// of one query of our own, so that a slow measure costs other measures a cycle and never the cycle. A measure that is not
-// answered leaves its levels as they were, aged; only a source that is gone is an error.
-func (h *History) prefetchLevels(ctx context.Context, refused *refusals, services []fleet.Service, now time.Time) error {
+// prefetchLevels reads what the SLOs of services need, but for CPU and what belongs to one service alone: within the
+// time of one query of our own, so that a slow measure costs other measures a cycle and never the cycle. A measure that
+// is not answered leaves its levels as they were, aged; only a source that is gone is an error.
+func (h *History) prefetchLevels(ctx context.Context, refused *refusals, services []fleet.Service,
+	now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, h.o.Timeout)
 	defer cancel()
 	all := measuresOf(services)

@@ -66,8 +66,9 @@ func TestLive(t *testing.T) {
 					Load: fleet.KnownAt(200.0, scraped), LoadSignal: portrait.Requests,
 					Levels:  map[string]fleet.Known[float64]{"latency-p99": fleet.KnownAt(0.18, scraped)},
 					Latency: fleet.KnownAt(180*time.Millisecond, scraped),
-					Signals: map[string]fleet.Known[float64]{"rps": fleet.KnownAt(200.0, scraped), "queue": fleet.KnownAt(42.0, scraped)},
-					Window:  time.Minute,
+					Signals: map[string]fleet.Known[float64]{"rps": fleet.KnownAt(200.0, scraped), "queue": fleet.KnownAt(42.0,
+						scraped)},
+					Window: time.Minute,
 				},
 				"shop/stock": {
 					CPU:  map[fleet.Name]fleet.Known[fleet.MilliCPU]{pod("stock-0"): fleet.KnownAt[fleet.MilliCPU](200, scraped)},

@@ -97,7 +97,8 @@ func inOrder(set map[measure]bool) []measure {
 		out = append(out, m)
 	}
 	slices.SortFunc(out, func(a, b measure) int {
-		return cmp.Or(cmp.Compare(a.quantity, b.quantity), cmp.Compare(a.preset, b.preset), cmp.Compare(a.quantile, b.quantile))
+		return cmp.Or(cmp.Compare(a.quantity, b.quantity), cmp.Compare(a.preset, b.preset), cmp.Compare(a.quantile,
+			b.quantile))
 	})
 	return out
 }

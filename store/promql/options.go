@@ -35,8 +35,9 @@ type Options struct {
 	MaxSamples int
 	// MaxBytes bounds one response. Default 64 MiB.
 	MaxBytes int64
-	// TenantQueriesPerService and TenantQueriesPerCycle cap the services' own queries: what exceeds the first is never asked, what
-	// exceeds the second waits for the next cycle. Levels of the SLO do not count in the first, as the SLO bounds them. Defaults 4 and 100.
+	// TenantQueriesPerService and TenantQueriesPerCycle cap the services' own queries: what exceeds the first is never
+	// asked, what exceeds the second waits for the next cycle. Levels of the SLO do not count in the first, as the SLO
+	// bounds them. Defaults 4 and 100.
 	TenantQueriesPerService, TenantQueriesPerCycle int
 	// TenantTimeout bounds one tenant's query. Default 2 s.
 	TenantTimeout time.Duration

@@ -27,10 +27,15 @@ var requestSources = []requestSource{
 	{"OpenTelemetry without Prometheus' suffixes", []string{`{"http.server.request.duration_count"}`, "http_server_request_duration_count"}, "translate names with their units", configOTLP},
 	{"OpenTelemetry's older metric, in milliseconds", []string{"http_server_duration_milliseconds_count", "http_server_duration_count"},
 		"let the SDK write the stable HTTP metrics", "# of the pods that export it\nenv:\n  - {name: OTEL_SEMCONV_STABILITY_OPT_IN, value: http/dup}"},
-	{"Istio", []string{`istio_requests_total{reporter="destination"}`}, "state source: {preset: istio} in spec.slo: its requests are the load then too; or give the counter the name that is read, in the job that scrapes the sidecars", configIstio},
-	{"Micrometer", []string{"http_server_requests_seconds_count"}, "state source: {preset: spring} in spec.slo: its requests are the load then too; or give the series the names that are read, in their job", fmt.Sprintf(configRename, "http_server_requests_seconds", "http_server_requests_seconds")},
+	{"Istio", []string{`istio_requests_total{reporter="destination"}`}, "state source: {preset: istio} in spec.slo: " +
+		"its requests are the load then too; or give the counter the name that is read, in the job that scrapes the sidecars",
+		configIstio},
+	{"Micrometer", []string{"http_server_requests_seconds_count"}, "state source: {preset: spring} in spec.slo: its " +
+		"requests are the load then too; or give the series the names that are read, in their job", fmt.Sprintf(configRename,
+		"http_server_requests_seconds", "http_server_requests_seconds")},
 	{"an ingress controller", []string{"nginx_ingress_controller_requests", "traefik_service_requests_total", "haproxy_backend_http_requests_total"},
-		"state source: {preset: ingress-nginx} in spec.slo where it is that one; else name the services' requests by a metric of type Query, as an ingress does not say which pod answered", configIngress},
+		"state source: {preset: ingress-nginx} in spec.slo where it is that one; else name the services' requests by a " +
+			"metric of type Query, as an ingress does not say which pod answered", configIngress},
 }
 
 // The lines that make other sources read.
@@ -129,10 +134,12 @@ func (x *examination) requestsOtherwise(services []fleet.Service) bool {
 // problems names the services' own queries without a value, and the namespaces that are refused, with the reason that the condition DataFresh has.
 func (x *examination) problems() {
 	for _, p := range x.h.Stats().Problems {
-		config := fmt.Sprintf("# ElasticService %s\nspec:\n  metrics:\n    - {name: %s, type: Query, query: ...}", p.Service, p.Metric)
+		config := fmt.Sprintf("# ElasticService %s\nspec:\n  metrics:\n    - {name: %s, type: Query, query: ...}", p.Service,
+			p.Metric)
 		if p.Level {
 			config = fmt.Sprintf("# ElasticService %s\nspec:\n  slo: ...   # the source of %s", p.Service, p.Metric)
 		}
-		x.add(FindingProblem, "correct the query", config, "%s of %s has no value (%s): %s", p.named(), p.Service, p.Cause, p.Message)
+		x.add(FindingProblem, "correct the query", config, "%s of %s has no value (%s): %s", p.named(), p.Service, p.Cause,
+			p.Message)
 	}
 }

@@ -17,8 +17,8 @@ type Preset struct {
 	forms   []form
 }
 
-// form is one way in which an exporter writes response times and requests. An exporter has several where it changed
-// its names, or where a scrape renames labels.
+// form is one way in which an exporter writes response times and requests. An exporter has several where it changed its
+// names, or where a scrape renames labels.
 type form struct {
 	// histogram is the metric of response times without _bucket, unit what its values are in: s or ms. It is read as a
 	// classic and as a native histogram.
@@ -35,8 +35,8 @@ type form struct {
 // location says which labels of a series name the workload: its pod, or the workload itself.
 type location struct {
 	namespace, pod, workload label
-	// home says that the series come from pods of the workload's own namespace, which the label namespace of the
-	// scrape then names: what another namespace exports under the workload's name does not count.
+	// home says that the series come from pods of the workload's own namespace, which the label namespace of the scrape
+	// then names: what another namespace exports under the workload's name does not count.
 	home bool
 	// unless is a label that names the workload where it is there: other labels then name the exporter.
 	unless string
@@ -90,8 +90,9 @@ var presets = []Preset{
 		matchers: []string{`reporter=~"destination|waypoint"`},
 		bad: [][]string{{`response_code=~"` + serverError + `"`},
 			{`response_code!~"` + serverError + `"`, `grpc_response_status=~"` + grpcFaults + `"`}},
-		place: location{namespace: label{name: "destination_workload_namespace"}, workload: label{name: "destination_workload"},
-			home: true},
+		place: location{namespace: label{name: "destination_workload_namespace"},
+			workload: label{name: "destination_workload"},
+			home:     true},
 	}}},
 	{Name: "linkerd", System: "Linkerd's proxies", FoundBy: "`namespace`, `pod`", forms: []form{{
 		histogram: "response_latency_ms", unit: "ms", counter: "response_total",

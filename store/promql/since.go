@@ -118,7 +118,8 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	batches := map[workload]*batch{}
 	err := refused.ask(services, func(sc scope) error {
 		// Samples read before an error are dropped with its reader: a smaller question reads it again.
-		r := &reader{h: h, scope: sc, start: start, cells: cells, batches: map[workload]*batch{}, named: map[workload][]workload{}}
+		r := &reader{h: h, scope: sc, start: start, cells: cells, batches: map[workload]*batch{},
+			named: map[workload][]workload{}}
 		r.series = max(len(services), h.has(recordedCPU), 1)
 		for i := range services {
 			w := targetOf(&services[i])

@@ -17,8 +17,8 @@ import (
 	"github.com/springtide/springtide/signal"
 )
 
-// tenantQueries lists what services measure by sources of their own, in the order of the services, and the metrics over the cap of a service. A level has
-// one source at most, so that the SLO bounds those.
+// tenantQueries lists what services measure by sources of their own, in the order of the services, and the metrics over
+// the cap of a service. A level has one source at most, so that the SLO bounds those.
 func (h *History) tenantQueries(services []fleet.Service) (asked []ownQuery, over []metricKey) {
 	for i := range services {
 		s, n := &services[i], 0
@@ -153,8 +153,8 @@ func (h *History) ownExpr(q *ownQuery) (expr, confined string, err error) {
 	return expr, confined, err
 }
 
-// tenantLimits bound the answer to one question. Two series and a time are enough to know that a query has too many, so no more are fetched; and the
-// lookback is short, so that what ended has no time.
+// tenantLimits bound the answer to one question. Two series and a time are enough to know that a query has too many, so
+// no more are fetched; and the lookback is short, so that what ended has no time.
 func (h *History) tenantLimits(q *ownQuery) []apiv1.Option {
 	out := []apiv1.Option{apiv1.WithLookbackDelta(h.tenantLookback())}
 	if q.histogram.Name == "" {
@@ -163,7 +163,8 @@ func (h *History) tenantLimits(q *ownQuery) []apiv1.Option {
 	return out
 }
 
-// ofHistogram is the value of a service's own histogram. Where its series are there and no request was counted, it is not known, and that is no problem.
+// ofHistogram is the value of a service's own histogram. Where its series are there and no request was counted, it is
+// not known, and that is no problem.
 func ofHistogram(q *ownQuery, answer model.Vector) (sample, error) {
 	if v, ok := measuredOf(answer)[q.target]; ok {
 		return v, nil
@@ -173,7 +174,8 @@ func ofHistogram(q *ownQuery, answer model.Vector) (sample, error) {
 			return sample{}, errIdle
 		}
 	}
-	return sample{}, because(loop.CauseNoSeries, "no pod of the service exports the histogram %s with the labels namespace and pod; to fix: correct its name and "+
+	return sample{}, because(loop.CauseNoSeries, "no pod of the service exports the histogram %s with the labels "+
+		"namespace and pod; to fix: correct its name and "+
 		"matchers, or scrape it with these labels", q.histogram.Name)
 }
 
@@ -191,8 +193,8 @@ func withoutLimit(ws apiv1.Warnings) apiv1.Warnings {
 	return out
 }
 
-// single is the value of an answer that must hold exactly one, which is no negative number: no load is. It is as old as the samples that it depends on. Its
-// errors are problems; one without a message is of an empty answer.
+// single is the value of an answer that must hold exactly one, which is no negative number: no load is. It is as old as
+// the samples that it depends on. Its errors are problems; one without a message is of an empty answer.
 func single(answer model.Vector) (sample, error) {
 	var values []*model.Sample
 	var at time.Time
@@ -210,19 +212,24 @@ func single(answer model.Vector) (sample, error) {
 		return sample{}, problem{Cause: loop.CauseNoSeries}
 	case 1:
 	default:
-		return sample{}, because(loop.CauseSeveralValues, "more than one value%s: aggregate it, as in sum(...)", differ(values[0].Metric, values[1].Metric))
+		return sample{}, because(loop.CauseSeveralValues, "more than one value%s: aggregate it, as in sum(...)",
+			differ(values[0].Metric, values[1].Metric))
 	}
 	value := values[0].Value
 	switch f, ok := finite(value); {
 	case !ok && f != f:
-		return sample{}, because(loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say what that means, as in (QUERY) >= 0 or vector(0)")
+		return sample{}, because(loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say "+
+			"what that means, as in (QUERY) >= 0 or vector(0)")
 	case !ok:
-		return sample{}, because(loop.CauseNotFinite, "the value is %v, as of a division by zero: say what that means, as in (QUERY) < Inf or vector(0)", value)
+		return sample{}, because(loop.CauseNotFinite, "the value is %v, as of a division by zero: say what that means, "+
+			"as in (QUERY) < Inf or vector(0)", value)
 	case f < 0:
 		return sample{}, because(loop.CauseNegative, "the value is %v: want a number that is not negative", value)
 	case !sampled:
-		return sample{}, because(loop.CauseSamplesTooOld, "the value %v depends on series without new samples: a range, a constant or an offset goes on after they "+
-			"end; look whether their target is still scraped, and write what is true without them as (QUERY) or 0 * sum(SERIES THAT IS ALWAYS THERE)", value)
+		return sample{}, because(loop.CauseSamplesTooOld, "the value %v depends on series without new samples: a range, "+
+			"a constant or an offset goes on after they "+
+			"end; look whether their target is still scraped, and write what is true without them as (QUERY) or 0 * "+
+			"sum(SERIES THAT IS ALWAYS THERE)", value)
 	default:
 		return fleet.KnownAt(f, at), nil
 	}

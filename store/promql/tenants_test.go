@@ -56,16 +56,25 @@ func TestTenantProblems(t *testing.T) {
 		t.Errorf("another tenant's signals (-want +got):\n%s", d)
 	}
 	want := []Problem{
-		{"shop/cart", "b", loop.CauseSeveralValues, `more than one value, as of queue="a" and "b": aggregate it, as in sum(...)`, false},
-		{"shop/cart", "c", loop.CauseNoSeries, `no value: no series of the last hour match requests_in_queue{namespace="shop",queue="x"}; correct the name and the labels, or scrape it with the label namespace`, false},
+		{"shop/cart", "b", loop.CauseSeveralValues, `more than one value, as of queue="a" and "b": aggregate it, as in ` +
+			`sum(...)`, false},
+		{"shop/cart", "c", loop.CauseNoSeries, `no value: no series of the last hour match ` +
+			`requests_in_queue{namespace="shop",queue="x"}; correct the name and the labels, or scrape it with the label ` +
+			`namespace`, false},
 		{"shop/cart", "d", loop.CauseNoAnswer, "no answer within 100ms: make the query cheaper", false},
-		{"shop/cart", "e", loop.CauseWrongNamespace, `the selector up{namespace="bank"} reads another namespace: a query sees its own (shop) alone; drop the matcher namespace="bank"`, false},
-		{"shop/cart", "g", loop.CauseNotFinite, "the value is +Inf, as of a division by zero: say what that means, as in (QUERY) < Inf or vector(0)", false},
+		{"shop/cart", "e", loop.CauseWrongNamespace, `the selector up{namespace="bank"} reads another namespace: a query ` +
+			`sees its own (shop) alone; drop the matcher namespace="bank"`, false},
+		{"shop/cart", "g", loop.CauseNotFinite, "the value is +Inf, as of a division by zero: say what that means, as in " +
+			"(QUERY) < Inf or vector(0)", false},
 		{"shop/cart", "h", loop.CauseNegative, "the value is -42: want a number that is not negative", false},
-		{"shop/cart", "i", loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say what that means, as in (QUERY) >= 0 or vector(0)", false},
-		{"shop/cart", "j", loop.CauseNoValue, "no value: the series are there, and the query leaves none of them, as a comparison or a join does; say what that means, as in (QUERY) or vector(0)", false},
-		{"shop/cart", "k", loop.CauseSamplesTooOld, `no value: the newest samples of ended{namespace="shop"} are older than 2m0s; look whether its target is still scraped`, false},
-		{"shop/cart", "l", loop.CauseSamplesTooOld, `no value: the newest samples of ended{namespace="shop"} are older than 2m0s; look whether its target is still scraped`, false},
+		{"shop/cart", "i", loop.CauseNotFinite, "the value is NaN, as of 0 / 0 or a quantile of no requests: say what " +
+			"that means, as in (QUERY) >= 0 or vector(0)", false},
+		{"shop/cart", "j", loop.CauseNoValue, "no value: the series are there, and the query leaves none of them, as a " +
+			"comparison or a join does; say what that means, as in (QUERY) or vector(0)", false},
+		{"shop/cart", "k", loop.CauseSamplesTooOld, `no value: the newest samples of ended{namespace="shop"} are older ` +
+			`than 2m0s; look whether its target is still scraped`, false},
+		{"shop/cart", "l", loop.CauseSamplesTooOld, `no value: the newest samples of ended{namespace="shop"} are older ` +
+			`than 2m0s; look whether its target is still scraped`, false},
 		{"shop/cart", "m", loop.CauseQueryRefused, "not asked: a service may have 12 queries; remove some", false},
 	}
 	if d := cmp.Diff(want, h.Stats().Problems); d != "" {
