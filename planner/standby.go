@@ -44,12 +44,15 @@ func (m *scaler) stage(svc *fleet.Service, t *hpa.Target, owes bool) staged {
 		m.standBy(svc, t, from-to)
 	}
 	var over []*fleet.Pod
-	if !svc.Rolling() {
+	if !svc.Rolling() && !slices.Contains(noProof, t.Held) {
 		over = slices.DeleteFunc(by, func(p *fleet.Pod) bool { return !svc.StandbyOver(p, m.in.Snapshot.At) })
 	}
 	n := int32(len(over))
 	return staged{from: asked, to: asked - n, over: over, note: reason.Of(reason.StandbyOver, n)}
 }
+
+// noProof are causes that hold a scale-in as its proof is missing: what stands by is not deleted then either.
+var noProof = []reason.Code{hpa.HeldFall, hpa.HeldForecast, hpa.HeldStale, hpa.HeldRollout, hpa.HeldJustStarted}
 
 // unstaged says why pods in standby come back whatever the size is; none while they may stand by.
 func (m *scaler) unstaged(svc *fleet.Service, t *hpa.Target) reason.Reason {

@@ -373,8 +373,8 @@ func (c *controller) pending(last, tick time.Time) loop.Pending {
 			continue
 		}
 		n, ok := hpa.Reactive(hpa.Alike{Request: fleet.MilliCPU(1000 * s.Cores), Used: fleet.FromCores(each), Measured: s.ready,
-			Unready: s.starting + s.waiting}, s.desired, target, tolerance)
-		p.Short = p.Short || ok && n > s.desired
+			Unready: s.starting + s.waiting}, s.desired-int32(s.standing), target, tolerance)
+		p.Short = p.Short || ok && n > s.desired-int32(s.standing)
 		p.Waiting = p.Waiting || s.waiting > 0 && w.borrowed > 0 && c.o.Lends
 		if p.Short || p.Waiting {
 			break

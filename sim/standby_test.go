@@ -91,3 +91,41 @@ func TestWrongScaleIn(t *testing.T) {
 		t.Errorf("the SLO is broken for %d ticks staged, %d plain", staged.broken, plain.broken)
 	}
 }
+
+// Whatever goes wrong (crashes between writes, leaders that change, a freeze, missing metrics, machines that go), no pod
+// stands by for longer than its time and what held it, and nothing that holds without a standby breaks.
+func TestStandbySeedsBreakNothing(t *testing.T) {
+	seeds := uint64(24)
+	if testing.Short() || raceEnabled {
+		seeds = 4
+	}
+	stood := 0
+	for seed := uint64(1); seed <= seeds; seed++ {
+		b := troubled(seed, 4, scenario.Faults{Random: 6, Quiet: config.Duration(90 * time.Minute)})
+		for i := range b.Services {
+			b.Services[i].Spec.Standby = config.Duration(10 * time.Minute)
+		}
+		longest := time.Duration(0)
+		w := watched(t, b, whole, func(w *World) {
+			for i := range w.services {
+				stood = max(stood, w.services[i].standing)
+			}
+			for id := range w.pods {
+				if p := &w.pods[id]; p.used && p.standby && !p.leaving {
+					longest = max(longest, time.Duration(w.tick-p.left)*tick)
+				}
+			}
+		})
+		if longest > 3*time.Hour {
+			t.Errorf("seed %d: a pod stood by for %s", seed, longest)
+		}
+		for id := range w.pods {
+			if p := &w.pods[id]; p.used && p.standby && !p.leaving && time.Duration(w.tick-p.left)*tick > 30*time.Minute {
+				t.Errorf("seed %d: after 90 quiet minutes pod %s has stood by for %s", seed, p.name, time.Duration(w.tick-p.left)*tick)
+			}
+		}
+	}
+	if stood == 0 {
+		t.Error("no pod ever stood by: the test cannot fail")
+	}
+}
