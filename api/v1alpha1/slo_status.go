@@ -77,6 +77,22 @@ type SLOLevelStatus struct {
 	// BadMinutes is how many minutes of the window it was broken in.
 	// +kubebuilder:validation:Minimum=0
 	BadMinutes int32 `json:"badMinutes"`
+	// CapacityPerReplica is the load that one replica carries while this level holds; unset while it is not learned.
+	// +kubebuilder:validation:MaxLength=32
+	CapacityPerReplica string `json:"capacityPerReplica,omitempty"`
+	// Curve is how often the level held by the load of a replica, from low loads to high ones.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=12
+	Curve []SLOCurvePoint `json:"curve,omitempty"`
+}
+
+// SLOCurvePoint is a load of a replica, and how often a level held at it.
+type SLOCurvePoint struct {
+	// Load is that of one replica.
+	// +kubebuilder:validation:MaxLength=32
+	Load string `json:"load"`
+	// Held is the share of minutes in which the level held.
+	Held Percent `json:"held"`
 }
 
 // SLOCauseStatus is how many minutes were bad for one cause.

@@ -43,6 +43,12 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	}
 	p.Add("Why", "%s", cell.OrNone(st.Reason))
 	p.Add("SLO", "%s", sloText(&s.Spec.SLO))
+	if text := promiseText(st.SLO); text != "" {
+		p.Add("Promise", "%s", text)
+	}
+	if o := st.SLO; o != nil && o.QuantileMessage != "" {
+		p.Add("Quantile", "%s", o.QuantileMessage)
+	}
 	p.Add("Forecast", "%s", tideText(st, quantileOf(s)))
 	if s.Spec.Calendar != nil {
 		p.Add("Calendar", "%s", calendarText(s.Spec.Calendar, st.Tide))
@@ -65,6 +71,7 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 	p.Add("Last two weeks", "%s", summaryText(st.Summary))
 	p.Add("Last change", "%s", cell.Stamp(st.LastScaleTime))
 	windows(p, s.Spec.Windows, c.Now())
+	levels(p, st.SLO)
 	p.Conditions(st.Conditions)
 	e := &explanation{page: p, Object: s}
 	return e, e.ground(ctx, o, c, "ElasticService", name)

@@ -446,13 +446,18 @@ func (v *serviceView) capacity(c *conditions) {
 	}
 }
 
-// perReplica is the load of a replica with two digits, so that a capacity that moves by a percent rewrites no status.
-func (v *serviceView) perReplica() string {
+// perReplica is the load that a replica is sized for.
+func (v *serviceView) perReplica() string { return v.loadText(v.target.CapacityPerReplica) }
+
+// loadText is the load of a replica with two digits, so that a capacity that moves by a percent rewrites no status.
+func (v *serviceView) loadText(load float64) string {
 	unit := " requests/s"
 	if v.r.Portraits[v.svc.ID].Signal == portrait.CPU {
 		unit = " cores"
 	}
-	load := v.target.CapacityPerReplica
+	if !(load > 0) {
+		return "0" + unit
+	}
 	digits := math.Pow(10, math.Floor(math.Log10(load))-1)
 	return strconv.FormatFloat(math.Round(load/digits)*digits, 'g', 4, 64) + unit
 }

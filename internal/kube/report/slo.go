@@ -86,13 +86,39 @@ func (v *serviceView) budgetStatus(s *v1alpha1.SLOStatus, a *slo.Account, good f
 	}
 	for i := range v.svc.SLO.Levels {
 		l := &v.svc.SLO.Levels[i]
-		s.Levels = append(s.Levels, v1alpha1.SLOLevelStatus{Name: l.Name, Source: sourceText(&l.Source),
-			BadMinutes: int32(bad[l.Name])})
+		x := v1alpha1.SLOLevelStatus{Name: l.Name, Source: sourceText(&l.Source), BadMinutes: int32(bad[l.Name])}
+		v.curve(&x)
+		s.Levels = append(s.Levels, x)
 	}
 	causes := b.ByCause()
 	slices.SortStableFunc(causes, func(a, b slo.Named) int { return cmp.Compare(b.Bad, a.Bad) })
 	for _, c := range causes {
 		s.Causes = append(s.Causes, v1alpha1.SLOCauseStatus{Cause: c.Name, BadMinutes: int32(c.Bad)})
+	}
+}
+
+// curvePoints is how many points of a curve are shown.
+const curvePoints = 12
+
+// curve fills in what was learned of a level.
+func (v *serviceView) curve(x *v1alpha1.SLOLevelStatus) {
+	p, ok := v.r.Portraits[v.svc.ID]
+	if !ok {
+		return
+	}
+	l := p.Capacity.Of(x.Name)
+	if l == nil {
+		return
+	}
+	if e := l.Capacity(l.Objective); e.Load > 0 {
+		x.CapacityPerReplica = v.loadText(e.Load)
+	}
+	all := l.Curve()
+	n := min(len(all), curvePoints)
+	for i := range n {
+		at := all[i*(len(all)-1)/max(n-1, 1)]
+		x.Curve = append(x.Curve, v1alpha1.SLOCurvePoint{Load: v.loadText(at.Load),
+			Held: v1alpha1.PercentOf(math.Round(at.Share*1e4) / 1e4)})
 	}
 }
 
