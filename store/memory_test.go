@@ -82,8 +82,8 @@ func testRestart(t *testing.T, w world) {
 		t.Fatal(err)
 	}
 	sums := map[fleet.ServiceID]loop.Summary{
-		"shop/cart": {Made: epoch, From: epoch.Add(-168 * time.Hour), To: epoch, CoreHours: 10.5, CoreHoursStatic: 21, ViolationMinutes: 3,
-			ViolationMinutesStatic: 4, Verdict: "worth it: 50 % fewer core-hours"},
+		"shop/cart": {Made: epoch, From: epoch.Add(-168 * time.Hour), To: epoch, CoreHours: 10.5, CoreHoursToday: 21, ViolationMinutes: 3,
+			ViolationMinutesToday: 4, Verdict: "worth it: 50 % fewer core-hours"},
 		"shop/pay": {Made: epoch, Verdict: "needs eight days of history"},
 	}
 	if err := s.SaveSummaries(t.Context(), map[fleet.ServiceID]loop.Summary{"shop/cart": {Verdict: "an older one"}}); err != nil {

@@ -250,15 +250,18 @@ type SummaryStatus struct {
 	// CoreHours is what Auto would have requested.
 	// +kubebuilder:validation:Minimum=0
 	CoreHours int64 `json:"coreHours"`
-	// CoreHoursStatic is what last week's peak × 1.2 requests.
+	// Today is what it is compared with: the service's autoscaler, else a static count.
+	// +kubebuilder:validation:MaxLength=320
+	Today string `json:"today,omitempty"`
+	// CoreHoursToday is what that requested.
 	// +kubebuilder:validation:Minimum=0
-	CoreHoursStatic int64 `json:"coreHoursStatic"`
+	CoreHoursToday int64 `json:"coreHoursToday"`
 	// ViolationMinutes is how long the SLO would have been broken under Auto.
 	// +kubebuilder:validation:Minimum=0
 	ViolationMinutes int32 `json:"violationMinutes"`
-	// ViolationMinutesStatic is how long it would have been broken under static provisioning.
+	// ViolationMinutesToday is how long it would have been broken under that.
 	// +kubebuilder:validation:Minimum=0
-	ViolationMinutesStatic int32 `json:"violationMinutesStatic"`
+	ViolationMinutesToday int32 `json:"violationMinutesToday"`
 	// Verdict says in one sentence whether Auto would have been better.
 	// +kubebuilder:validation:MaxLength=1024
 	Verdict string `json:"verdict"`

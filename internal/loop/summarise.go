@@ -25,7 +25,7 @@ const (
 // history waits for the eighth day, and one that lacked anything else is tried again after a day. One that was never
 // made is due.
 func (s *Summary) next() time.Time {
-	if s.CoreHoursStatic > 0 {
+	if s.CoreHoursToday > 0 {
 		return s.Made.Add(week)
 	}
 	if enough := s.From.Add(week + day + lateHistory); !s.From.IsZero() && enough.After(s.Made) {

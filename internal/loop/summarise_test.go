@@ -19,7 +19,7 @@ func TestSummariesAreMadeAgain(t *testing.T) {
 		next time.Time
 	}{
 		"never made":        {Summary{}, time.Time{}.Add(day)},
-		"judged":            {Summary{Made: noon, From: noon.Add(-week), CoreHoursStatic: 1}, noon.Add(week)},
+		"judged":            {Summary{Made: noon, From: noon.Add(-week), CoreHoursToday: 1}, noon.Add(week)},
 		"three days old":    {Summary{Made: noon, From: noon.Add(-3 * day)}, noon.Add(5*day + lateHistory)},
 		"old, but no cost":  {Summary{Made: noon, From: noon.Add(-15 * day)}, noon.Add(day)},
 		"nothing was there": {Summary{Made: noon}, noon.Add(day)},
@@ -56,8 +56,8 @@ func TestSummariesTakeTurns(t *testing.T) {
 	for i := range 25 {
 		services = append(services, fleet.Service{ID: fleet.ServiceID(fmt.Sprintf("shop/s%02d", i))})
 	}
-	l.summaries["shop/s00"] = Summary{Made: noon.Add(-day), CoreHoursStatic: 1}     // is good for six days more
-	l.summaries["shop/s01"] = Summary{Made: noon.Add(-8 * day), CoreHoursStatic: 1} // due, but less than those without any
+	l.summaries["shop/s00"] = Summary{Made: noon.Add(-day), CoreHoursToday: 1}     // is good for six days more
+	l.summaries["shop/s01"] = Summary{Made: noon.Add(-8 * day), CoreHoursToday: 1} // due, but less than those without any
 	want := func(first, n int) {
 		t.Helper()
 		if len(h.services) != n || n > 0 && h.services[0] != services[first].ID || !slices.IsSorted(h.services[:max(n-1, 0)]) {

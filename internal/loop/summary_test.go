@@ -34,17 +34,17 @@ func sized() *fleet.Service {
 func TestBackcast(t *testing.T) {
 	// The peak of 19 cores × 1.2 asks for ceil(22.8 / 0.7) = 33 replicas, for 24 hours on each of seven days.
 	s := loop.Backcast(sized(), history(14, tidal), loop.DefaultOptions())
-	if want := 33.0 * 24 * 7; math.Abs(s.CoreHoursStatic-want) > 0.01 {
-		t.Errorf("static: %.1f core-hours, want %.1f", s.CoreHoursStatic, want)
+	if want := 33.0 * 24 * 7; math.Abs(s.CoreHoursToday-want) > 0.01 {
+		t.Errorf("static: %.1f core-hours, want %.1f", s.CoreHoursToday, want)
 	}
 	if !s.From.Equal(monday.Add(7*24*time.Hour)) || !s.To.Equal(monday.Add(14*24*time.Hour)) {
 		t.Errorf("replayed from %s to %s", s.From, s.To)
 	}
 	// A mean of 10 cores at 63 % is 16 replicas: less cannot serve it, and twice that would be no saving.
-	if least := 10 / 0.7 * 24 * 7; s.CoreHours < least || s.CoreHours > 0.75*s.CoreHoursStatic {
-		t.Errorf("%.1f core-hours under Auto; the load alone asks for %.1f, static provisioning for %.1f", s.CoreHours, least, s.CoreHoursStatic)
+	if least := 10 / 0.7 * 24 * 7; s.CoreHours < least || s.CoreHours > 0.75*s.CoreHoursToday {
+		t.Errorf("%.1f core-hours under Auto; the load alone asks for %.1f, static provisioning for %.1f", s.CoreHours, least, s.CoreHoursToday)
 	}
-	if s.ViolationMinutes != 0 || s.ViolationMinutesStatic != 0 || !strings.HasPrefix(s.Verdict, "worth it: ") {
+	if s.ViolationMinutes != 0 || s.ViolationMinutesToday != 0 || !strings.HasPrefix(s.Verdict, "worth it: ") {
 		t.Errorf("a plain tide: %+v", s)
 	}
 }
@@ -59,7 +59,7 @@ func TestBackcastDoesNotLookAhead(t *testing.T) {
 	}
 	s := loop.Backcast(sized(), history(14, burst), loop.DefaultOptions())
 	// One step of five minutes until the load itself is seen; static provisioning lacks for the whole half day.
-	if s.ViolationMinutes < 5 || s.ViolationMinutes > 15 || s.ViolationMinutesStatic != 12*60 {
+	if s.ViolationMinutes < 5 || s.ViolationMinutes > 15 || s.ViolationMinutesToday != 12*60 {
 		t.Errorf("a burst of half a day: %+v", s)
 	}
 }

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -18,10 +19,30 @@ const (
 	Learns = 7 * day
 	// Least is the history that a play needs.
 	Least = Learns + day
-	// foldEvery is how often the portrait takes in what came since, and a forecast is made of it.
-	foldEvery = time.Hour
 	// knee is the CPU utilization beyond which waiting takes over from service, where no level is learned.
 	knee = 0.85
+)
+
+// Pace is how finely a history is played.
+type Pace struct {
+	// Fold is how often the portrait takes in what came since, and a forecast is made of it.
+	Fold time.Duration
+	// Cycle is the time between two sizings.
+	Cycle time.Duration
+}
+
+// The paces: by the hour and the minute for a reader who waits, and a coarse one for a controller that judges each of
+// its services.
+var (
+	Fine   = Pace{Fold: time.Hour, Cycle: time.Minute}
+	Coarse = Pace{Fold: time.Hour, Cycle: 5 * time.Minute}
+)
+
+// Errors of a history that cannot be played.
+var (
+	ErrShort    = errors.New("eight days of history are needed")
+	ErrCapacity = errors.New("what one replica carries is not known: it takes the CPU of its pods, their request and, where " +
+		"requests are counted, both together")
 )
 
 // moment is what was known from a time on: the portrait that has seen all before it, and its forecast.
@@ -40,25 +61,26 @@ type Knowledge struct {
 	// StartUp is how long a pod takes from its creation to Ready.
 	StartUp time.Duration
 
+	pace        Pace
 	load, ready series.Series
 	moments     []moment
 }
 
-// Learn folds the history of a service into portraits, hour by hour. The first week only teaches. The error says what
-// is missing.
-func Learn(svc *fleet.Service, b portrait.Batch, po portrait.Options, fo forecast.Options) (*Knowledge, error) {
+// Learn folds the history of a service into portraits, step by step. The first week only teaches. The error is
+// [ErrShort] or [ErrCapacity], with what is there.
+func Learn(svc *fleet.Service, b portrait.Batch, pace Pace, po portrait.Options, fo forecast.Options) (*Knowledge, error) {
 	load := b.Load
 	if load.Known() == 0 {
 		load = b.CPU
 	}
 	if load.Step <= 0 || load.End().Sub(load.Start) < Least {
-		return nil, fmt.Errorf("there is history of %s, and eight days are needed", spanText(load))
+		return nil, fmt.Errorf("there is history of %s: %w", spanText(load), ErrShort)
 	}
-	k := &Knowledge{load: load, ready: b.Ready, To: load.End()}
+	k := &Knowledge{pace: pace, load: load, ready: b.Ready, To: load.End()}
 	k.From = k.To.Add(-k.To.Sub(load.Start.Add(Learns)).Truncate(day))
 	p := portrait.Portrait{Version: portrait.Version, Service: svc.ID}
 	folded := load.Start
-	for at := k.From; at.Before(k.To); at = at.Add(foldEvery) {
+	for at := k.From; at.Before(k.To); at = at.Add(pace.Fold) {
 		po.Backfill = at.Equal(k.From)
 		p = portrait.Fold(p, cut(b, folded, at), po)
 		folded = at
@@ -67,9 +89,7 @@ func Learn(svc *fleet.Service, b portrait.Batch, po portrait.Options, fo forecas
 	po.Backfill = false
 	p = portrait.Fold(p, cut(b, folded, k.To), po)
 	if k.limit(svc, &p); !(k.Limit > 0) {
-		return nil, fmt.Errorf("what one replica carries is not known: it takes the CPU of its pods, their request and, " +
-			"where requests are " +
-			"counted, both together")
+		return nil, ErrCapacity
 	}
 	k.StartUp = hpa.StartUp(svc, &p, hpa.Standard().StartUp)
 	return k, nil
@@ -77,7 +97,7 @@ func Learn(svc *fleet.Service, b portrait.Batch, po portrait.Options, fo forecas
 
 // at is what was known at a time.
 func (k *Knowledge) at(t time.Time) *moment {
-	return &k.moments[min(max(int(t.Sub(k.From)/foldEvery), 0), len(k.moments)-1)]
+	return &k.moments[min(max(int(t.Sub(k.From)/k.pace.Fold), 0), len(k.moments)-1)]
 }
 
 // limit finds the load above which a minute is bad, by all of the history: each case is judged by the same figure. It

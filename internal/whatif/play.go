@@ -8,9 +8,6 @@ import (
 	"github.com/springtide/springtide/fleet"
 )
 
-// cycle is the time between two sizings.
-const cycle = time.Minute
-
 // Scaler decides how many replicas there are to be from what is known at a time.
 type Scaler interface {
 	Replicas(w *World) int32
@@ -31,7 +28,7 @@ type World struct {
 	serial int
 }
 
-// Step is one minute of a play.
+// Step is one sizing of a play.
 type Step struct {
 	At             time.Time
 	Load           float64 // NaN where it is not known
@@ -64,14 +61,14 @@ func (k *Knowledge) Play(name string, svc *fleet.Service, s Scaler) Result {
 	for range w.Desired {
 		w.start(svc, k.From.Add(-day))
 	}
-	r := Result{Name: name, Margin: math.Inf(1), Steps: make([]Step, 0, int(k.To.Sub(k.From)/cycle))}
+	r := Result{Name: name, Margin: math.Inf(1), Steps: make([]Step, 0, int(k.To.Sub(k.From)/k.pace.Cycle))}
 	request := svc.Request.CPU.Cores()
-	for at := k.From; at.Before(k.To); at = at.Add(cycle) {
+	for at := k.From; at.Before(k.To); at = at.Add(k.pace.Cycle) {
 		w.Now, w.now = at, k.at(at)
 		w.ready(k.StartUp)
 		load := k.load.At(at)
-		r.see(w, load, k.Limit)
-		r.CoreHours += float64(len(w.Pods)) * request * cycle.Hours()
+		r.see(w, load, k.Limit, int(k.pace.Cycle/time.Minute))
+		r.CoreHours += float64(len(w.Pods)) * request * k.pace.Cycle.Hours()
 		w.Load = load
 		if next := max(s.Replicas(w), 0); next != w.Desired {
 			r.Moves++
@@ -92,16 +89,16 @@ func (k *Knowledge) begin(svc *fleet.Service) int32 {
 	return max(n, svc.Min, 1)
 }
 
-// see judges a minute.
-func (r *Result) see(w *World, load, limit float64) {
+// see judges a step of so many minutes.
+func (r *Result) see(w *World, load, limit float64, minutes int) {
 	r.Steps = append(r.Steps, Step{At: w.Now, Load: load, Desired: w.Desired, Ready: w.Ready})
 	if !known(load) {
 		return
 	}
-	r.Minutes++
+	r.Minutes += minutes
 	carried := float64(w.Ready) * limit
 	if load > carried {
-		r.BadMinutes++
+		r.BadMinutes += minutes
 	}
 	if load > 0 {
 		if margin := carried/load - 1; margin < r.Margin {

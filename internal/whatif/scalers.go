@@ -1,6 +1,8 @@
 package whatif
 
 import (
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -45,7 +47,7 @@ func (s *Springtide) remember(d hpa.Decision, now time.Time) {
 	s.history = append(s.history[first:], d)
 }
 
-// steadyOver is how many minutes the steady load is the mean of.
+// steadyOver is how many sizings the steady load is the mean of.
 const steadyOver = 5
 
 // live is what would be measured: the load as it was, and the CPU and the latency that it makes of the replicas.
@@ -126,6 +128,8 @@ const (
 	stabilization = 5 * time.Minute
 	// young is how long after its start a pod's CPU may be that of its start-up.
 	young = 5 * time.Minute
+	// sampled is what a sample of the CPU averages over.
+	sampled = time.Minute
 )
 
 // Replicas implements [Scaler].
@@ -206,9 +210,28 @@ func (w *World) settled() int {
 	n := 0
 	for i := range w.Pods {
 		x := &w.Pods[i]
-		if x.Ready && (w.Now.Sub(x.Created) > young || w.Now.Sub(x.ReadySince.Value) >= cycle) {
+		if x.Ready && (w.Now.Sub(x.Created) > young || w.Now.Sub(x.ReadySince.Value) >= sampled) {
 			n++
 		}
 	}
 	return n
+}
+
+// Today is what sizes a service that Springtide does not: its HorizontalPodAutoscaler where it has one, with the
+// service's own metrics, else a static count of last week's peak and a fifth.
+func Today(svc *fleet.Service, k *Knowledge) (string, Scaler) {
+	if h := svc.HPA; h != nil {
+		return "HorizontalPodAutoscaler " + h.Name, &Autoscaler{Request: svc.Request, Min: h.Min, Max: h.Max,
+			Metrics: svc.Metrics, Stabilization: svc.Behavior.Down.Stabilization.Value}
+	}
+	n := k.Static()
+	return fmt.Sprintf("static, %d replicas (last week's peak and a fifth)", n), Fixed(n)
+}
+
+// staticMargin is what static provisioning keeps above the peak of the week before.
+const staticMargin = 1.2
+
+// Static is the count that an operator without an autoscaler would have provisioned when the play begins.
+func (k *Knowledge) Static() int32 {
+	return max(int32(math.Ceil(staticMargin*k.Peak(k.From.Add(-Learns), k.From)/k.Limit-1e-9)), 1)
 }

@@ -51,7 +51,7 @@ func cart() fleet.Service {
 func learn(t *testing.T, b portrait.Batch) *Knowledge {
 	t.Helper()
 	svc := cart()
-	k, err := Learn(&svc, b, portrait.Options{}, forecast.Options{})
+	k, err := Learn(&svc, b, Fine, portrait.Options{}, forecast.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestPlayAGap(t *testing.T) {
 		if r.Minutes != 9*24*60-6*60 {
 			t.Errorf("%T: %d minutes are known", s, r.Minutes)
 		}
-		first := int(monday.Add(15*day+10*time.Hour).Sub(k.From) / cycle)
+		first := int(monday.Add(15*day+10*time.Hour).Sub(k.From) / time.Minute)
 		if before, after := r.Steps[first+1].Desired, r.Steps[first+6*60-1].Desired; after < before {
 			t.Errorf("%T: scaled in from %d to %d without a load", s, before, after)
 		}
@@ -138,7 +138,7 @@ func TestLearnNeedsHistory(t *testing.T) {
 		"no CPU":     {portrait.Batch{Load: tidal(9).Load}, "what one replica carries"},
 	} {
 		svc := cart()
-		if _, err := Learn(&svc, c.b, portrait.Options{}, forecast.Options{}); err == nil ||
+		if _, err := Learn(&svc, c.b, Fine, portrait.Options{}, forecast.Options{}); err == nil ||
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -297,8 +297,8 @@ func summaryText(s *v1alpha1.SummaryStatus) string {
 	if s == nil {
 		return "not computed yet"
 	}
-	return fmt.Sprintf("under Auto %d core-hours and %d min of violation; static %d and %d: %s",
-		s.CoreHours, s.ViolationMinutes, s.CoreHoursStatic, s.ViolationMinutesStatic, s.Verdict)
+	return fmt.Sprintf("under Auto %d core-hours and %d min of violation; %s: %d and %d: %s",
+		s.CoreHours, s.ViolationMinutes, cell.OrNone(s.Today), s.CoreHoursToday, s.ViolationMinutesToday, s.Verdict)
 }
 
 // windows says of each window whether it is open, and when it opens next, by the clock that the controller uses.

@@ -119,7 +119,7 @@ func Of(ctx context.Context, c *cluster.Clients, from *History, s *v1alpha1.Elas
 func Run(ctx context.Context, c *cluster.Clients, s *v1alpha1.ElasticService, svc *fleet.Service,
 	b portrait.Batch) (*Trial,
 	error) {
-	k, err := whatif.Learn(svc, b, portrait.Options{}, forecast.Options{})
+	k, err := whatif.Learn(svc, b, whatif.Fine, portrait.Options{}, forecast.Options{})
 	if err != nil {
 		return nil, usage.Found("%s/%s cannot be played: %v", s.Namespace, s.Name, err)
 	}
@@ -174,8 +174,10 @@ func (t *Trial) today(ctx context.Context, c *cluster.Clients, s *v1alpha1.Elast
 		n := max(svc.Desired.Value, 1)
 		if svc.Mode.Acts() {
 			// Springtide moves them: the static count is what would have stood there without it.
-			n = max(int32(math.Ceil(1.2*t.knowledge.Peak(t.From.Add(-whatif.Learns), t.From)/t.knowledge.Limit)), 1)
-			return fmt.Sprintf("static, %d replicas (last week's peak and a fifth)", n), whatif.Fixed(n), nil
+			without := *svc
+			without.HPA = nil
+			name, scaler := whatif.Today(&without, t.knowledge)
+			return name, scaler, nil
 		}
 		return fmt.Sprintf("static, %d replicas", n), whatif.Fixed(n), nil
 	}
