@@ -20,8 +20,8 @@ type staged struct {
 	note reason.Reason
 }
 
-// stage turns the size of a service into acts. Sizes are in replicas that serve, and replicas of the target hold pods in
-// standby too. A service without a standby is scaled by its size alone. Pods that a quota takes back do not stand
+// stage turns the size of a service into acts. Sizes are in replicas that serve, and replicas of the target hold pods
+// in standby too. A service without a standby is scaled by its size alone. Pods that a quota takes back do not stand
 // by: others wait for the room.
 func (m *scaler) stage(svc *fleet.Service, t *hpa.Target, owes bool) staged {
 	from, to := t.Decision.From, t.Replicas
@@ -86,7 +86,8 @@ func names(missing []hpa.Missing) string {
 // returns covers a scale-out from standby, as far as the machines still have the room, and says how many replicas that
 // is and what is not covered. Beyond the service's maximum no replica is added for a pod without room: it comes back
 // too, and its kubelet grants the request when the machine has it.
-func (m *scaler) returns(svc *fleet.Service, by []*fleet.Pod, asked, need int32, why reason.Reason) (int32, reason.Reason) {
+func (m *scaler) returns(svc *fleet.Service, by []*fleet.Pod, asked, need int32,
+	why reason.Reason) (int32, reason.Reason) {
 	var fit, tight []*fleet.Pod
 	for _, p := range by {
 		switch {
@@ -192,7 +193,8 @@ func (m *scaler) choose(svc *fleet.Service, k int32) (idle, ready []PodRef) {
 		}
 	}
 	slices.SortStableFunc(waiting, func(a, b *fleet.Pod) int {
-		return cmp.Or(fleet.TrueFirst(a.NodeName == "", b.NodeName == ""), b.Created.Compare(a.Created), a.Name.Compare(b.Name))
+		return cmp.Or(fleet.TrueFirst(a.NodeName == "", b.NodeName == ""), b.Created.Compare(a.Created),
+			a.Name.Compare(b.Name))
 	})
 	for _, p := range waiting[:min(int(k), len(waiting))] {
 		idle = append(idle, PodRef{Name: p.Name, ID: p.ID})

@@ -121,7 +121,8 @@ A single occurrence is an [event](events.md).
 			out[half], out[rest] = conditionsOf(object, types[:len(types)/2]), conditionsOf(object, types[len(types)/2:])
 			also = fmt.Sprintf(", from %s on [here](%s.md)", names[len(types)/2], rest)
 		}
-		fmt.Fprintf(&index, "| [%s](%s.md)%s | %s | %s |\n", object, pageOf(object), also, strings.Join(names, ", "), refusals)
+		fmt.Fprintf(&index, "| [%s](%s.md)%s | %s | %s |\n", object, pageOf(object), also, strings.Join(names, ", "),
+			refusals)
 	}
 	out["conditions"] = index.String()
 	return out

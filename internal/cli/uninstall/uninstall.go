@@ -85,7 +85,8 @@ func (u *uninstall) run(ctx context.Context, out io.Writer, c *cluster.Clients) 
 		return nil
 	}
 	fmt.Fprintln(out)
-	for _, step := range []func(context.Context, io.Writer, *cluster.Clients, *holdings) error{refuseGates, u.recallAll, u.releaseAll, u.quiet, u.stop, u.stopAgents, u.unmark} {
+	for _, step := range []func(context.Context, io.Writer, *cluster.Clients, *holdings) error{refuseGates, u.recallAll,
+		u.releaseAll, u.quiet, u.stop, u.stopAgents, u.unmark} {
 		if err := step(ctx, out, c, h); err != nil {
 			return err
 		}

@@ -40,7 +40,8 @@ func (a *applier) setInService(ctx context.Context, w *protocol.Write, c *protoc
 		status, reason = corev1.ConditionTrue, convert.InServiceReturned
 	}
 	p, err := a.c.Core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.StrategicMergePatchType,
-		convert.GatePatch(map[string]any{"uid": string(w.If.UID)}, status, reason, c.Why, a.c.Options.Clock.Now()), object.PatchOptions(), "status")
+		convert.GatePatch(map[string]any{"uid": string(w.If.UID)}, status, reason, c.Why, a.c.Options.Clock.Now()),
+		object.PatchOptions(), "status")
 	if apierrors.IsInvalid(err) && namesUID(err) {
 		return written{}, object.Stale("it is another pod of that name now")
 	}

@@ -77,8 +77,9 @@ const (
 // maxConditionMessage keeps a pod small: the whole reason is in the journal.
 const maxConditionMessage = 512
 
-// GatePatch is the patch that writes the condition of the readiness gate on a pod; preconditions are the pod's metadata.
-func GatePatch(preconditions map[string]any, status corev1.ConditionStatus, reason, message string, now time.Time) []byte {
+// GatePatch is the patch that writes the condition of the readiness gate on a pod; preconditions are its metadata.
+func GatePatch(preconditions map[string]any, status corev1.ConditionStatus, reason, message string,
+	now time.Time) []byte {
 	return object.MergePatch(map[string]any{
 		"metadata": preconditions,
 		"status": map[string]any{"conditions": []any{map[string]any{"type": v1alpha1.PodInService,

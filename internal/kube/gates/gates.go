@@ -90,7 +90,8 @@ func (o *Opener) open(ctx context.Context, n fleet.Name) error {
 	}
 	seen := map[string]any{"uid": string(p.UID), "resourceVersion": p.ResourceVersion}
 	_, err := o.core.CoreV1().Pods(n.Namespace).Patch(ctx, n.Name, types.StrategicMergePatchType, convert.GatePatch(seen,
-		corev1.ConditionTrue, convert.InServiceOpened, "The pod is new.", o.c.Options.Clock.Now()), object.PatchOptions(), "status")
+		corev1.ConditionTrue, convert.InServiceOpened, "The pod is new.", o.c.Options.Clock.Now()),
+		object.PatchOptions(), "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // another pod, or a newer version: its change comes in by the watch
 	}

@@ -111,7 +111,9 @@ func NewPodFacts(p *corev1.Pod) *PodFacts {
 
 // gated reports whether readiness gates hold ours.
 func gated(gates []corev1.PodReadinessGate) bool {
-	return slices.ContainsFunc(gates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == v1alpha1.PodInService })
+	return slices.ContainsFunc(gates, func(g corev1.PodReadinessGate) bool {
+		return g.ConditionType == v1alpha1.PodInService
+	})
 }
 
 // readGate reads how our readiness gate stands. A pod in standby is not ready from the write of the condition on,

@@ -7,8 +7,8 @@ import (
 	"github.com/springtide/springtide/planner"
 )
 
-// CheckStandby lets a pod leave traffic while its service still stages scale-ins, nothing holds them, and its disruption
-// budgets let one more ready pod go. It lets a pod come back while it stands by.
+// CheckStandby lets a pod leave traffic while its service still stages scale-ins, nothing holds them, and its
+// disruption budgets let one more ready pod go. It lets a pod come back while it stands by.
 func (d *Door) CheckStandby(a *planner.Standby) error {
 	s, p := d.fresh.Service(a.Service), d.pods()[a.Pod.ID]
 	if p == nil || p.Deleting || p.Service != a.Service {
