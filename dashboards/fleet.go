@@ -147,7 +147,8 @@ func Fleet() Dashboard {
 					Description: "Services that are not scaled since another writer, such as a GitOps controller, keeps taking spec.replicas of their target back (condition AbleToScale, reason Contested).",
 					Queries:     []Query{{`sum(springtide_service_contested)`, "held"}}},
 				{Title: "Pods in standby", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
-					Description: "Pods that staged scale-ins took out of traffic, and tries an hour to open the readiness gate of a new pod that failed: while these grow, new pods do not become ready.",
+					Description: "Pods that staged scale-ins took out of traffic, and tries an hour to open the readiness gate of a " +
+						"new pod that failed: while these grow, new pods do not become ready.",
 					Queries: []Query{{`sum(springtide_standby_pods)`, "standby"},
 						{`sum(increase(springtide_gate_open_failures_total[1h]))`, "gates not opened"}}},
 			}},

@@ -124,8 +124,10 @@ func TestAStolenAccount(t *testing.T) {
 		// The garbage collector deletes a pod whose owner is not there.
 		{"pod", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"none"}]}}`, true},
 		{"pod", `{"metadata":{"annotations":{"springtide.dev/notice":"{}","controller.kubernetes.io/pod-deletion-cost":"-1"}}}`, false},
-		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"False","reason":"Standby"}]}}`, false},
-		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"True"},{"type":"Ready","status":"True"}]}}`, true},
+		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"False","reason":"Standby"}]}}`,
+			false},
+		{"status", `{"status":{"conditions":[{"type":"springtide.dev/in-service","status":"True"},` +
+			`{"type":"Ready","status":"True"}]}}`, true},
 		{"status", `{"status":{"conditions":[{"type":"ContainersReady","status":"True"}]}}`, true},
 		{"status", `{"status":{"phase":"Failed"}}`, true},
 		{"status", `{"status":{"podIP":"192.0.2.7","podIPs":[{"ip":"192.0.2.7"}]}}`, true},

@@ -70,13 +70,16 @@ var ofTutorial = []shown{
 
 // ofSLO are those of docs/tutorial-slo.md. URL is that of the demo's hint.
 var ofSLO = []shown{
-	{command: "bin/springtide whatif service NAMESPACE/NAME --prometheus URL", want: `(?s)NAMESPACE/NAME from .*\nSpringtide  `},
+	{command: "bin/springtide whatif service NAMESPACE/NAME --prometheus URL",
+		want: `(?s)NAMESPACE/NAME from .*\nSpringtide  `},
 	{command: "kubectl delete elasticservice NAME -n NAMESPACE", want: `ElasticService/NAME deleted`},
 	{command: "bin/springtide init -n NAMESPACE --prometheus URL --out services.yaml", want: `(?s)^|has ElasticService`},
 	{command: "bin/springtide whatif -f services.yaml --prometheus URL", want: `(?s)NAMESPACE/NAME from .*\nSpringtide  `},
 	{command: "kubectl apply -f services.yaml", want: `ElasticService/NAME applied`},
-	{command: "bin/springtide promote service NAMESPACE/NAME --prometheus URL", want: `ElasticService NAMESPACE/NAME is in mode Recommend`},
-	{command: "bin/springtide promote service NAMESPACE/NAME --prometheus URL", want: `ElasticService NAMESPACE/NAME is in mode Auto`},
+	{command: "bin/springtide promote service NAMESPACE/NAME --prometheus URL",
+		want: `ElasticService NAMESPACE/NAME is in mode Recommend`},
+	{command: "bin/springtide promote service NAMESPACE/NAME --prometheus URL",
+		want: `ElasticService NAMESPACE/NAME is in mode Auto`},
 	{command: "bin/springtide slo -A", want: `OBJECTIVE +MET +BUDGET`},
 }
 
@@ -248,7 +251,8 @@ func (r *reader) meet(c pages.Shown, s *shown) {
 // changes reports whether a command is not one to ask again.
 func changes(command string) bool {
 	w := pages.Words(command)
-	return slices.Contains([]string{"recall", "adopt", "release", "freeze", "thaw", "pause", "resume", "apply", "label", "validate", "create", "delete", "init", "promote"}, w[1])
+	return slices.Contains([]string{"recall", "adopt", "release", "freeze", "thaw", "pause", "resume", "apply",
+		"label", "validate", "create", "delete", "init", "promote"}, w[1])
 }
 
 // run types one command and returns what it printed.

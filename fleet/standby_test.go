@@ -23,11 +23,15 @@ func TestServing(t *testing.T) {
 		by      string
 	}{
 		{"none stands by", 2, []pod{{"a", 0, 0, false}, {"b", 0, 0, false}}, 2, ""},
-		{"the last that left comes first", 4, []pod{{"a", 0, 0, false}, {"b", 3 * time.Minute, 0, false}, {"c", time.Minute, 0, false}, {"d", 2 * time.Minute, 0, false}}, 1, "c d b"},
+		{"the last that left comes first", 4, []pod{{"a", 0, 0, false}, {"b", 3 * time.Minute, 0, false},
+			{"c", time.Minute, 0, false}, {"d", 2 * time.Minute, 0, false}}, 1, "c d b"},
 		{"one is deleted", 3, []pod{{"a", 0, 0, false}, {"b", time.Minute, 0, true}, {"c", time.Minute, 0, false}}, 2, "c"},
-		{"a scale-in takes the marked one", 2, []pod{{"a", 0, 0, false}, {"b", time.Minute, 2, false}, {"c", 9 * time.Minute, 0, false}}, 1, "c"},
-		{"a scale-in takes both", 1, []pod{{"a", 0, 0, false}, {"b", time.Minute, 1, false}, {"c", 2 * time.Minute, 1, false}}, 1, ""},
-		{"another writer lowered replicas", 1, []pod{{"a", 0, 0, false}, {"b", time.Minute, 0, false}, {"c", 2 * time.Minute, 0, false}}, 1, ""},
+		{"a scale-in takes the marked one", 2, []pod{{"a", 0, 0, false}, {"b", time.Minute, 2, false},
+			{"c", 9 * time.Minute, 0, false}}, 1, "c"},
+		{"a scale-in takes both", 1, []pod{{"a", 0, 0, false}, {"b", time.Minute, 1, false},
+			{"c", 2 * time.Minute, 1, false}}, 1, ""},
+		{"another writer lowered replicas", 1, []pod{{"a", 0, 0, false}, {"b", time.Minute, 0, false},
+			{"c", 2 * time.Minute, 0, false}}, 1, ""},
 		{"a pod is replaced", 3, []pod{{"a", 0, 0, false}, {"b", time.Minute, 0, false}}, 2, "b"},
 		{"the target is at 0", 0, []pod{{"a", time.Minute, 0, false}}, 0, ""},
 	} {

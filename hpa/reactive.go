@@ -47,8 +47,9 @@ func (c *census) fresh(missingShare float64) bool {
 	return have > 0 && float64(have) >= (1-missingShare)*float64(due)
 }
 
-// census looks at the pods of the current revision, by owner chain, without those in standby. Pods of another revision are on their way out: they say nothing of
-// what a replica costs now, unless no pod of the current revision has been measured yet, when they are the only witnesses.
+// census looks at the pods of the current revision, by owner chain, without those in standby. Pods of another revision
+// are on their way out: they say nothing of what a replica costs now, unless no pod of the current revision has been
+// measured yet, when they are the only witnesses.
 func (z *sizer) census() census {
 	c := z.count(true)
 	if c.rollout && len(c.measured) == 0 {

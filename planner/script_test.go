@@ -54,7 +54,10 @@ import (
 //	on MACHINE JOB N [ending|launcher]     N of its workers there, which were told to end; or its launcher. JOB - is of no job that is known
 //	staged NAME MINUTES                    its pods have the readiness gate, and stand by for so long
 //	stands NAME N SECONDS                  its last N pods have stood by for so long, with a squeezed request
-//	ungated NAME N | old NAME N | unready NAME N | ending NAME N   its first N pods: without the gate, of a revision of before, not ready, deleted
+//
+// ungated NAME N | old NAME N | unready NAME N | ending NAME N   its first N pods: without the gate, of a revision of
+// before, not ready, deleted
+//
 //	breaks NAME N                          so many of its pods may become unready by disruption budgets
 //	full MACHINE CORES                     a pod of no service asks for so much there
 //	most NAME N                            its maximum

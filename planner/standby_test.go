@@ -42,7 +42,8 @@ func (w *world) standbyLine(f scripttest.Line) bool {
 		w.service1(f[1]).Pause = fleet.Pause(f[2])
 	case "full":
 		n := &w.s.Nodes[f.Int(1)]
-		w.s.Pods = append(w.s.Pods, fleet.Pod{ID: fleet.UID("full-" + n.Name), Name: fleet.Name{Namespace: "other", Name: "full-" + n.Name},
+		w.s.Pods = append(w.s.Pods, fleet.Pod{ID: fleet.UID("full-" + n.Name),
+			Name: fleet.Name{Namespace: "other", Name: "full-" + n.Name},
 			Node: n.ID, NodeName: n.Name, Class: fleet.PodOnline, Phase: fleet.PodRunning, Ready: true, Created: t0,
 			Requests: fleet.Resources{CPU: fleet.MilliCPU(1000 * f.Int(2))}})
 	case "orphaned":
@@ -108,7 +109,8 @@ func TestStandbyHolds(t *testing.T) {
 		}
 		w.stands("web", stands, time.Duration(rapid.IntRange(0, 1200).Draw(r, "since"))*time.Second)
 		svc.Mode = rapid.SampledFrom([]fleet.Mode{fleet.Auto, fleet.Auto, fleet.Recommend, fleet.Observe}).Draw(r, "mode")
-		svc.Pause = rapid.SampledFrom([]fleet.Pause{fleet.PauseNone, fleet.PauseNone, fleet.PauseAll, fleet.PauseIn, fleet.PauseOut}).Draw(r, "pause")
+		svc.Pause = rapid.SampledFrom([]fleet.Pause{fleet.PauseNone, fleet.PauseNone, fleet.PauseAll, fleet.PauseIn,
+			fleet.PauseOut}).Draw(r, "pause")
 		if rapid.IntRange(0, 5).Draw(r, "frozen") == 0 {
 			w.s.Frozen = "a drill"
 		}
@@ -147,7 +149,8 @@ func wrongStandby(s *fleet.Snapshot, p Plan, blind bool) string {
 	case len(p.Standbys) > 0 && len(p.Returns) > 0:
 		return "pods leave and come back in one plan"
 	}
-	if back := blind || !svc.Mode.Acts(); back && s.Frozen == "" && svc.Pause != fleet.PauseAll && svc.Pause != fleet.PauseOut {
+	if back := blind || !svc.Mode.Acts(); back && s.Frozen == "" && svc.Pause != fleet.PauseAll &&
+		svc.Pause != fleet.PauseOut {
 		if len(p.Returns) != standing {
 			return fmt.Sprintf("%d of %d pods come back", len(p.Returns), standing)
 		}

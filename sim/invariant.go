@@ -435,7 +435,8 @@ func (w *World) sound() error {
 	}
 	for i := range w.services {
 		s, c := &w.services[i], &counts[i]
-		if s.ready != c.ready || s.standing != c.standing || s.starting != c.starting || s.waiting != c.waiting || s.leaving != c.leaving {
+		if s.ready != c.ready || s.standing != c.standing || s.starting != c.starting || s.waiting != c.waiting ||
+			s.leaving != c.leaving {
 			return fmt.Errorf("service %d counts %d ready, %d starting, %d waiting, %d leaving; there are %d, %d, %d, %d", i,
 				s.ready, s.starting, s.waiting, s.leaving, c.ready, c.starting, c.waiting, c.leaving)
 		}

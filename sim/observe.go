@@ -119,7 +119,8 @@ func (w *World) timeOf(t int32) time.Time { return w.start.Add(time.Duration(t) 
 
 func (w *World) podFacts(id int32) fleet.Pod {
 	p := &w.pods[id]
-	f := fleet.Pod{ID: p.uid, Name: p.name, Phase: fleet.PodPending, Ready: p.serves(), Created: w.timeOf(p.created), Deleting: p.leaving, CurrentRevision: true,
+	f := fleet.Pod{ID: p.uid, Name: p.name, Phase: fleet.PodPending, Ready: p.serves(), Created: w.timeOf(p.created),
+		Deleting: p.leaving, CurrentRevision: true,
 		DeletionCost: int(p.cost)}
 	if p.node != none {
 		n := &w.facts[p.node]

@@ -279,7 +279,8 @@ func (w *World) victims(s *service, n int) []int32 {
 	order := slices.Clone(s.pods)
 	slices.SortFunc(order, func(a, b int32) int {
 		x, y := &w.pods[a], &w.pods[b]
-		return cmp.Or(fleet.TrueFirst(x.node == none, y.node == none), fleet.TrueFirst(!x.serves(), !y.serves()), cmp.Compare(x.cost, y.cost),
+		return cmp.Or(fleet.TrueFirst(x.node == none, y.node == none), fleet.TrueFirst(!x.serves(), !y.serves()),
+			cmp.Compare(x.cost, y.cost),
 			cmp.Compare(y.created, x.created), y.name.Compare(x.name))
 	})
 	return order[:min(n, len(order))]

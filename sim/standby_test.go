@@ -92,8 +92,8 @@ func TestWrongScaleIn(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong (crashes between writes, leaders that change, a freeze, missing metrics, machines that go), no pod
-// stands by for longer than its time and what held it, and nothing that holds without a standby breaks.
+// Whatever goes wrong (crashes between writes, leaders that change, a freeze, missing metrics, machines that go), no
+// pod stands by for longer than its time and what held it, and nothing that holds without a standby breaks.
 func TestStandbySeedsBreakNothing(t *testing.T) {
 	seeds := uint64(24)
 	if testing.Short() || raceEnabled {
@@ -121,7 +121,8 @@ func TestStandbySeedsBreakNothing(t *testing.T) {
 		}
 		for id := range w.pods {
 			if p := &w.pods[id]; p.used && p.standby && !p.leaving && time.Duration(w.tick-p.left)*tick > 30*time.Minute {
-				t.Errorf("seed %d: after 90 quiet minutes pod %s has stood by for %s", seed, p.name, time.Duration(w.tick-p.left)*tick)
+				t.Errorf("seed %d: after 90 quiet minutes pod %s has stood by for %s", seed, p.name,
+					time.Duration(w.tick-p.left)*tick)
 			}
 		}
 	}

@@ -82,7 +82,8 @@ func testRestart(t *testing.T, w world) {
 		t.Fatal(err)
 	}
 	sums := map[fleet.ServiceID]loop.Summary{
-		"shop/cart": {Made: epoch, From: epoch.Add(-168 * time.Hour), To: epoch, CoreHours: 10.5, CoreHoursToday: 21, ViolationMinutes: 3,
+		"shop/cart": {Made: epoch, From: epoch.Add(-168 * time.Hour), To: epoch, CoreHours: 10.5, CoreHoursToday: 21,
+			ViolationMinutes:      3,
 			ViolationMinutesToday: 4, Verdict: "worth it: 50 % fewer core-hours"},
 		"shop/pay": {Made: epoch, Verdict: "needs eight days of history"},
 	}

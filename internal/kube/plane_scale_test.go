@@ -91,7 +91,8 @@ func (p *plane) run(t *testing.T, pod *fleet.Pod) {
 		StartTime: kubetest.Ptr(metav1.Now()),
 		Conditions: []corev1.PodCondition{kubetest.Ready(metav1.Now()), {Type: corev1.PodScheduled,
 			Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}})
-	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := p.core.CoreV1().Pods(pod.Name.Namespace).Patch(t.Context(), pod.Name.Name,
+		types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }

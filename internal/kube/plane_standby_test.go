@@ -70,8 +70,8 @@ func standbyOf(svc fleet.ServiceID, p *fleet.Pod, back bool) planner.Standby {
 		Why: reason.Said("the ebb")}
 }
 
-// TestPlaneStandby takes pods of a Deployment out of traffic and brings them back, with the controller's own rights, and
-// lets the ReplicaSet delete those whose standby is over.
+// TestPlaneStandby takes pods of a Deployment out of traffic and brings them back, with the controller's own rights,
+// and lets the ReplicaSet delete those whose standby is over.
 func TestPlaneStandby(t *testing.T) {
 	p := newPlane(t)
 	lead(t, p)
@@ -99,7 +99,8 @@ func TestPlaneStandby(t *testing.T) {
 	out := planner.Plan{Standbys: []planner.Standby{standbyOf(svc, &first, false)}}
 	p.must(t, out)
 	s := service()
-	if x := s.Pods[0]; !x.Standby.OK || x.Ready || x.Requests.CPU != 50 || x.FullCPU != 1000 || x.Requests.Memory != 2*fleet.GiB {
+	if x := s.Pods[0]; !x.Standby.OK || x.Ready || x.Requests.CPU != 50 || x.FullCPU != 1000 ||
+		x.Requests.Memory != 2*fleet.GiB {
 		t.Fatalf("out of traffic: %+v", x)
 	}
 	if s.Desired.Value != 4 || s.Serving() != 3 || s.Ready() != 3 {
@@ -137,12 +138,14 @@ func TestPlaneStandby(t *testing.T) {
 	// Two leave for good: replicas are lowered, and the ReplicaSet takes these two.
 	leave := service().Pods[1:3]
 	until(t, "the budget to have room again", func() bool { return service().Disruptions.Value == 2 })
-	p.must(t, planner.Plan{Standbys: []planner.Standby{standbyOf(svc, &leave[0], false), standbyOf(svc, &leave[1], false)}})
+	p.must(t, planner.Plan{Standbys: []planner.Standby{standbyOf(svc, &leave[0], false),
+		standbyOf(svc, &leave[1], false)}})
 	for i := range leave {
 		p.kubelet(t, leave[i].Name)
 	}
 	s = service()
-	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 4, To: 2, Version: s.Version}
+	lower := planner.Scale{Service: svc, Target: s.Target, Kind: s.TargetKind, By: s.Actuation, From: 4, To: 2,
+		Version: s.Version}
 	for i := range leave {
 		lower.Victims = append(lower.Victims, planner.PodRef{Name: leave[i].Name, ID: leave[i].ID})
 	}
@@ -168,10 +171,14 @@ func TestPlaneStandbyRefusals(t *testing.T) {
 		bend func(*v1alpha1.ElasticService)
 		want string
 	}{
-		"a StatefulSet":    {func(s *v1alpha1.ElasticService) { s.Spec.TargetRef.Kind = "StatefulSet" }, "a staged scale-in needs a Deployment"},
-		"an HPA's floor":   {func(s *v1alpha1.ElasticService) { s.Spec.Actuation = "HPAFloor" }, "a staged scale-in needs a Deployment"},
-		"half a minute":    {func(s *v1alpha1.ElasticService) { s.Spec.ScaleIn.Standby = "30s" }, "must be a duration from 1m to 2h"},
-		"no time at all":   {func(s *v1alpha1.ElasticService) { s.Spec.ScaleIn.Standby = "soon" }, "must be a duration from 1m to 2h"},
+		"a StatefulSet": {func(s *v1alpha1.ElasticService) { s.Spec.TargetRef.Kind = "StatefulSet" },
+			"a staged scale-in needs a Deployment"},
+		"an HPA's floor": {func(s *v1alpha1.ElasticService) { s.Spec.Actuation = "HPAFloor" },
+			"a staged scale-in needs a Deployment"},
+		"half a minute": {func(s *v1alpha1.ElasticService) { s.Spec.ScaleIn.Standby = "30s" },
+			"must be a duration from 1m to 2h"},
+		"no time at all": {func(s *v1alpha1.ElasticService) { s.Spec.ScaleIn.Standby = "soon" },
+			"must be a duration from 1m to 2h"},
 		"what is accepted": {func(*v1alpha1.ElasticService) {}, ""},
 	} {
 		s := &v1alpha1.ElasticService{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bad-" + rand.String(5)}}
@@ -184,7 +191,8 @@ func TestPlaneStandbyRefusals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.dyn.Resource(object.GVRServices).Namespace("default").Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err = p.dyn.Resource(object.GVRServices).Namespace("default").Create(t.Context(), u,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

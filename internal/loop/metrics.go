@@ -101,7 +101,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.frozen = b.gauge("frozen", "1 while the cluster-wide freeze holds all actions.")
 	m.leaderEpoch = b.gauge("leader_epoch", "The fencing number of this leader.")
 	m.replicas = b.gauge("service_replicas", "Replicas of a service: current (spec), ready, desired, and the forecast's floor.", append(service, "kind")...)
-	m.standby = b.gauge("standby_pods", "Pods of a service that a staged scale-in took out of traffic, and that are not deleted yet.", service...)
+	m.standby = b.gauge("standby_pods",
+		"Pods of a service that a staged scale-in took out of traffic, and that are not deleted yet.", service...)
 	m.held = b.gauge("object_held", "1 for each accepted service or job whose size cannot be what is decided, for what others do: Contested, PodsRefused, SetToZero. Its condition AbleToScale says who, and what to do.", "kind", "namespace", "name", "reason")
 	m.refused = b.gauge("object_refused", "1 for each object that is not accepted, so that nothing is done for it. Its condition Accepted says why.", "kind", "namespace", "name", "reason")
 	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)

@@ -42,7 +42,8 @@ func TestBackcast(t *testing.T) {
 	}
 	// A mean of 10 cores at 63 % is 16 replicas: less cannot serve it, and twice that would be no saving.
 	if least := 10 / 0.7 * 24 * 7; s.CoreHours < least || s.CoreHours > 0.75*s.CoreHoursToday {
-		t.Errorf("%.1f core-hours under Auto; the load alone asks for %.1f, static provisioning for %.1f", s.CoreHours, least, s.CoreHoursToday)
+		t.Errorf("%.1f core-hours under Auto; the load alone asks for %.1f, static provisioning for %.1f", s.CoreHours,
+			least, s.CoreHoursToday)
 	}
 	if s.ViolationMinutes != 0 || s.ViolationMinutesToday != 0 || !strings.HasPrefix(s.Verdict, "worth it: ") {
 		t.Errorf("a plain tide: %+v", s)

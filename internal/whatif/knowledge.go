@@ -41,7 +41,8 @@ var (
 // Errors of a history that cannot be played.
 var (
 	ErrShort    = errors.New("eight days of history are needed")
-	ErrCapacity = errors.New("what one replica carries is not known: it takes the CPU of its pods, their request and, where " +
+	ErrCapacity = errors.New("what one replica carries is not known: it takes the CPU of its pods, their request and, " +
+		"where " +
 		"requests are counted, both together")
 )
 
@@ -68,7 +69,8 @@ type Knowledge struct {
 
 // Learn folds the history of a service into portraits, step by step. The first week only teaches. The error is
 // [ErrShort] or [ErrCapacity], with what is there.
-func Learn(svc *fleet.Service, b portrait.Batch, pace Pace, po portrait.Options, fo forecast.Options) (*Knowledge, error) {
+func Learn(svc *fleet.Service, b portrait.Batch, pace Pace, po portrait.Options, fo forecast.Options) (*Knowledge,
+	error) {
 	load := b.Load
 	if load.Known() == 0 {
 		load = b.CPU

@@ -138,7 +138,8 @@ alerts that use it. Each component also exports the Go runtime's and the process
 // render is a page of some metrics of a component.
 func (c *component) render(list []metric) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Metrics: %s\n\nFor operators. Exported by `%s`. [Metrics](metrics.md) has the other components.\n\n%s\n"+
+	fmt.Fprintf(&b, "# Metrics: %s\n\nFor operators. Exported by `%s`. [Metrics](metrics.md) has the other "+
+		"components.\n\n%s\n"+
 		"| metric | type | labels | meaning | alerts |\n|---|---|---|---|---|\n", strings.ToLower(c.title), c.port, notice)
 	for _, m := range list {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.name, m.kind, coded(m.labels), cell(m.help), alertsOf(m.name))

@@ -42,7 +42,8 @@ func TestUninstallRefusesGates(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.Run("uninstall", "--prepare", "--timeout", "0s")
-	if want := "1 Deployment with the readiness gate springtide.dev/in-service (shop/gated)"; !strings.Contains(got, want) ||
+	if want := "1 Deployment with the readiness gate springtide.dev/in-service (shop/gated)"; !strings.Contains(got,
+		want) ||
 		strings.Contains(got, "wrote:") {
 		t.Errorf("want %q and no write:\n%s", want, got)
 	}

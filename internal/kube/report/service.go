@@ -260,7 +260,8 @@ func (v *serviceView) replicas(load float64) int32 {
 }
 
 func summaryStatus(x *loop.Summary) *v1alpha1.SummaryStatus {
-	return &v1alpha1.SummaryStatus{From: *convert.Stamp(x.From), To: *convert.Stamp(x.To), Today: v1alpha1.Clip(x.Today, 320),
+	return &v1alpha1.SummaryStatus{From: *convert.Stamp(x.From), To: *convert.Stamp(x.To),
+		Today:     v1alpha1.Clip(x.Today, 320),
 		CoreHours: int64(math.Round(x.CoreHours)), CoreHoursToday: int64(math.Round(x.CoreHoursToday)),
 		ViolationMinutes: int32(x.ViolationMinutes), ViolationMinutesToday: int32(x.ViolationMinutesToday),
 		Verdict: v1alpha1.Clip(x.Verdict, v1alpha1.MaxNoteLength)}

@@ -144,14 +144,15 @@ func hashOf(l labels.Set) uint64 {
 	return h.Sum64()
 }
 
-// readTerms reads whether the node agent lets the pod have what online leaves idle alone. A claim of the pod counts where an agent holds it to that.
+// readTerms reads whether the node agent lets the pod have what online leaves idle alone. A claim of the pod counts
+// where an agent holds it to that.
 func (f *PodFacts) readTerms(p *corev1.Pod) {
 	terms, _ := shape.ReadTerms(p.Annotations)
 	f.Pod.Reclaimed = shape.ClassOf(terms, shape.QoS(p.Status.QOSClass), false) == shape.Reclaimed
 }
 
-// readStatus reads conditions and times. startTime and the Ready condition are in the time of the machine on which a kubelet runs; played pods
-// have no host, and theirs are in our own time already.
+// readStatus reads conditions and times. startTime and the Ready condition are in the time of the machine on which a
+// kubelet runs; played pods have no host, and theirs are in our own time already.
 func (f *PodFacts) readStatus(s *corev1.PodStatus) {
 	f.Kubelet = s.HostIP != ""
 	if s.StartTime != nil {

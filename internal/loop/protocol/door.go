@@ -40,10 +40,16 @@ type Door struct {
 func NewDoor(fresh *fleet.Snapshot) *Door {
 	return &Door{fresh: fresh, now: func() time.Time { return fresh.At }, deadlines: map[fleet.LoanID]time.Time{},
 		unreadied: map[fleet.ServiceID]int32{},
-		pods:      once(func() map[fleet.UID]*fleet.Pod { return by(fresh.Pods, func(p *fleet.Pod) fleet.UID { return p.ID }) }),
-		nodes:     once(func() map[string]*fleet.Node { return by(fresh.Nodes, func(n *fleet.Node) string { return n.Name }) }),
-		on:        once(fresh.PodsByNode),
-		loans:     once(fresh.LoansByNode),
+		pods: once(func() map[fleet.UID]*fleet.Pod {
+			return by(fresh.Pods,
+				func(p *fleet.Pod) fleet.UID { return p.ID })
+		}),
+		nodes: once(func() map[string]*fleet.Node {
+			return by(fresh.Nodes,
+				func(n *fleet.Node) string { return n.Name })
+		}),
+		on:    once(fresh.PodsByNode),
+		loans: once(fresh.LoansByNode),
 	}
 }
 

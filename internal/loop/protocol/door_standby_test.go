@@ -14,7 +14,8 @@ func standbyFacts() *fleet.Snapshot {
 	svc := &s.Services[0]
 	svc.Standby, svc.Gate, svc.Mode, svc.Pause = 15*time.Minute, true, fleet.Auto, fleet.PauseNone
 	pod := func(id string) fleet.Pod {
-		return fleet.Pod{ID: fleet.UID(id), Name: fleet.Name{Namespace: "shop", Name: id}, Service: svc.ID, Gated: true, Ready: true,
+		return fleet.Pod{ID: fleet.UID(id), Name: fleet.Name{Namespace: "shop", Name: id}, Service: svc.ID, Gated: true,
+			Ready: true,
 			Phase: fleet.PodRunning}
 	}
 	a, b, c := pod("a"), pod("b"), pod("c")
@@ -35,36 +36,61 @@ func TestDoorStandby(t *testing.T) {
 	}{
 		{name: "it leaves", pod: "a"},
 		{name: "it comes back", pod: "c", back: true},
-		{"the service is gone", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Services = nil }, "the service is gone"},
-		{"the service is refused", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Blocked = fleet.Problem{Reason: "X", Message: "no"} }, "blocked"},
+		{"the service is gone", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Services = nil },
+			"the service is gone"},
+		{"the service is refused", "a", false, func(_ *fleet.Snapshot,
+			v *fleet.Service) {
+			v.Blocked = fleet.Problem{Reason: "X", Message: "no"}
+		}, "blocked"},
 		{"mode Observe", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Mode = fleet.Observe }, "mode is Observe"},
 		{"a pause", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseAll }, "paused: All"},
-		{"a pause of scale-in", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseIn }, "paused: In"},
+		{"a pause of scale-in", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseIn },
+			"paused: In"},
 		{"a pause of scale-out", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseOut }, ""},
-		{"no standby any more", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Standby = 0 }, "its scale-in is not staged"},
-		{"the template lost the gate", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Gate = false }, "its scale-in is not staged"},
-		{"a pod without the gate", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods[0].Gated = false }, "lacks the readiness gate"},
-		{"the pod ends", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods[0].Deleting = true }, "pod shop/a left"},
-		{"the pod is another's", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods[0].Service = "shop/pay" }, "pod shop/a left"},
+		{"no standby any more", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Standby = 0 },
+			"its scale-in is not staged"},
+		{"the template lost the gate", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Gate = false },
+			"its scale-in is not staged"},
+		{"a pod without the gate", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods[0].Gated = false },
+			"lacks the readiness gate"},
+		{"the pod ends", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods[0].Deleting = true },
+			"pod shop/a left"},
+		{"the pod is another's", "a", false, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods[0].Service = "shop/pay" },
+			"pod shop/a left"},
 		{"it stands by already", "c", false, nil, "stands by already"},
-		{"a budget is spent", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Disruptions = fleet.KnownAt[int32](0, doorTime) }, "let 0 more pods"},
-		{"a budget has one left", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) { v.Disruptions = fleet.KnownAt[int32](1, doorTime) }, ""},
+		{"a budget is spent", "a", false, func(_ *fleet.Snapshot, v *fleet.Service) {
+			v.Disruptions = fleet.KnownAt[int32](
+				0, doorTime)
+		}, "let 0 more pods"},
+		{"a budget has one left", "a", false, func(_ *fleet.Snapshot,
+			v *fleet.Service) {
+			v.Disruptions = fleet.KnownAt[int32](1, doorTime)
+		}, ""},
 		{"a budget is spent, and the pod is not ready", "a", false, func(s *fleet.Snapshot, v *fleet.Service) {
 			v.Disruptions, s.Pods[0].Ready = fleet.KnownAt[int32](0, doorTime), false
 		}, ""},
 		{"back in mode Observe", "c", true, func(_ *fleet.Snapshot, v *fleet.Service) { v.Mode = fleet.Observe }, ""},
-		{"back under a pause", "c", true, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseAll }, "paused: All"},
-		{"back under a pause of scale-out", "c", true, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseOut }, "paused: Out"},
-		{"back under a pause of scale-in", "c", true, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseIn }, ""},
+		{"back under a pause", "c", true, func(_ *fleet.Snapshot, v *fleet.Service) { v.Pause = fleet.PauseAll },
+			"paused: All"},
+		{"back under a pause of scale-out", "c", true, func(_ *fleet.Snapshot,
+			v *fleet.Service) {
+			v.Pause = fleet.PauseOut
+		}, "paused: Out"},
+		{"back under a pause of scale-in", "c", true, func(_ *fleet.Snapshot,
+			v *fleet.Service) {
+			v.Pause = fleet.PauseIn
+		}, ""},
 		{"back, and it is in service", "a", true, nil, "is in service"},
-		{"back, and it ended", "c", true, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods = s.Pods[:2] }, "pod shop/c left"},
+		{"back, and it ended", "c", true, func(s *fleet.Snapshot, _ *fleet.Service) { s.Pods = s.Pods[:2] },
+			"pod shop/c left"},
 	} {
 		s := standbyFacts()
 		svc := s.Services[0].ID
 		if c.bend != nil {
 			c.bend(s, &s.Services[0])
 		}
-		a := &planner.Standby{Service: svc, Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: c.pod}, ID: fleet.UID(c.pod)}, Back: c.back}
+		a := &planner.Standby{Service: svc, Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: c.pod},
+			ID: fleet.UID(c.pod)}, Back: c.back}
 		expect(t, c.name, judge(NewDoor(s).CheckStandby(a)), c.want)
 	}
 }
@@ -75,7 +101,8 @@ func TestDoorCountsStandbys(t *testing.T) {
 	s.Services[0].Disruptions = fleet.KnownAt[int32](1, doorTime)
 	d := NewDoor(s)
 	leave := func(pod string) error {
-		return d.CheckStandby(&planner.Standby{Service: s.Services[0].ID, Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: pod}, ID: fleet.UID(pod)}})
+		return d.CheckStandby(&planner.Standby{Service: s.Services[0].ID,
+			Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: pod}, ID: fleet.UID(pod)}})
 	}
 	expect(t, "the first", judge(leave("a")), "")
 	expect(t, "the second", judge(leave("b")), "let 1 more pods")
@@ -101,7 +128,8 @@ func TestStandbyWrites(t *testing.T) {
 		if c.back {
 			pod = "c"
 		}
-		a := planner.Standby{Service: s.Services[0].ID, Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop", Name: pod}, ID: fleet.UID(pod)}, Back: c.back}
+		a := planner.Standby{Service: s.Services[0].ID, Pod: planner.PodRef{Name: fleet.Name{Namespace: "shop",
+			Name: pod}, ID: fleet.UID(pod)}, Back: c.back}
 		if c.back {
 			plan.Returns = []planner.Standby{a}
 		} else {
