@@ -24,6 +24,7 @@ func carries(p *portrait.Portrait, name string, limit, load float64) {
 		l.Observe(capacity.Minute{At: at, Load: load, Value: 0.9 * limit, CPU: math.NaN()},
 			capacity.Terms{Limit: limit, Objective: 0.99})
 	}
+	l.InForce = l.Capacity(0.99).Low // as weeks of rising by a tenth a day would have it
 }
 
 // slow teaches that it breaks at all loads.

@@ -432,3 +432,37 @@ func TestNotByLoadFromTheBeginning(t *testing.T) {
 		t.Errorf("%v, %+v", l.NotByLoad(), e)
 	}
 }
+
+// A history begins in a quiet hour, and what a rule would give a replica is not known while it is read for the first
+// time. The loads of that hour are no capacity: once the rule is known, it is where the capacity begins.
+func TestAQuietHourIsNoCapacity(t *testing.T) {
+	for name, loads := range map[string][]float64{
+		"night, then day": {0.03, 0.05, 5, 20, 40},
+		"night alone":     {0.03, 0.05, 0.04},
+		"idle at first":   {0, 0, 0, 1, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l Level
+			at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+			observe := func(load, rule float64) {
+				at = at.Add(time.Minute)
+				l.Observe(Minute{At: at, Load: load, Value: 0.2, CPU: math.NaN()},
+					Terms{Limit: 0.25, Objective: 0.995, Rule: rule})
+			}
+			for _, load := range loads {
+				for range 2000 {
+					observe(load, 0)
+				}
+			}
+			if l.InForce != 0 {
+				t.Errorf("%v a replica is in force without a rule", l.InForce)
+			}
+			for range 60 {
+				observe(loads[len(loads)-1], 30)
+			}
+			if l.InForce != 0 && l.InForce < 30 {
+				t.Errorf("%v a replica, and the rule gives it 30", l.InForce)
+			}
+		})
+	}
+}

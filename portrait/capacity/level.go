@@ -128,11 +128,11 @@ func (l *Level) pass(at time.Time, t Terms) {
 func (l *Level) settle(t Terms, days float64) {
 	low, high := l.band(l.Objective)
 	switch {
+	case l.InForce == 0 && !(t.Rule > 0):
+		// The load of a quiet hour is shown to hold first. It is no capacity: it would size for a hundred times too many
+		// replicas, and rise by a tenth a day. The rule says how much has to be seen.
 	case l.InForce == 0 && low > t.Rule:
-		l.InForce = low
-		if t.Rule > 0 {
-			l.InForce = min(low, t.Rule*pace(days))
-		}
+		l.InForce = min(low, t.Rule*pace(days))
 	case l.InForce == 0 && high <= t.Rule:
 		l.InForce = max(low, min(high, t.Rule))
 	case l.InForce == 0:

@@ -62,6 +62,7 @@ var controllerRights = []right{
 	{"apps", "deployments", "", "patch", false},
 	{"apps", "statefulsets", "", "patch", false},
 	{"", "pods", "resize", "patch", false},
+	{"", "pods", "status", "patch", false},
 	// It marks machines, notifies pods, and evicts those that must go.
 	{"", "nodes", "", "patch", false},
 	{"", "pods", "", "patch", false},
