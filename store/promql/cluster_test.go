@@ -50,7 +50,11 @@ func TestOneOfSeveralClusters(t *testing.T) {
 		}
 		h := p.history(Options{Cluster: c})
 		now := at(26*time.Minute + 5*time.Second)
-		if err := h.Prefetch(t.Context(), services, now); err != nil {
+		mixed := len(c.Matchers)+len(c.Labels)+len(c.ReplicaLabels) == 0 && script != shop
+		switch err := h.Prefetch(t.Context(), services, now); {
+		case err != nil && mixed:
+			return result{} // two clusters read as one have two owners of each pod, which is an error
+		case err != nil:
 			t.Fatal(err)
 		}
 		live, err := observed(h, services, now)
