@@ -206,7 +206,8 @@ func TestDoctorExamines(t *testing.T) {
 		{"no cAdvisor", source{rules: bothRules, change: without("container_")}, examine.Problem, []string{"no series container_cpu_usage_seconds_total"}, "metrics_path: /metrics/cadvisor"},
 		{"no kube-state-metrics", source{rules: bothRules, change: without("kube_")}, examine.Problem, []string{"no series kube_pod_owner"}, "job_name: kube-state-metrics"},
 		{"kube-state-metrics before 2.8", source{rules: bothRules, change: without("kube_pod_status_ready_time")}, examine.Advice, []string{"kube_pod_status_ready_time", "two minutes"}, "kube-state-metrics"},
-		{"no OpenTelemetry", source{rules: bothRules, change: without("http_")}, examine.Advice, []string{"levels that nothing measures: latency-p99 of shop/cart"}, "target_label: pod"},
+		{"no OpenTelemetry", source{rules: bothRules, change: without("http_")}, examine.Advice,
+			[]string{"levels that nothing measures: latency-p99 of shop/cart"}, "target_label: pod"},
 		{"requests without their pod", source{rules: bothRules, change: of("services", func(b *labels.Builder, _ labels.Labels) { b.Del("pod") })},
 			examine.Problem, []string{"labels namespace and pod"}, "target_label: pod"},
 		{"one pod is not scraped", source{rules: bothRules, change: func(l labels.Labels) []labels.Labels {
