@@ -138,10 +138,9 @@ var playedBy = map[string]string{
 	"springtide simulate --scenario sim/scenario/examples/week.yaml":                                                                                         "none: minutes of processor time; the scenario is loaded here, and make bench-shift plays it",
 	"springtide simulate --scenario fleet.yaml --policies all --out result.json --html result.html":                                                          "TestSimulatePage ./internal/cli/simulate",
 
-	"springtide doctor --prometheus http://prometheus.monitoring:9090":                  "TestDoctorExamines ./internal/cli/doctor",
 	"springtide whatif -f services.yaml --prometheus http://prometheus.monitoring:9090": "TestTutorial ./e2e",
-	"kubectl apply -f services.yaml":                                                    "TestTutorial ./e2e",
-	"springtide slo -n shop":                                                            "TestTutorial ./e2e",
+	"kubectl apply -f services.yaml": "TestTutorial ./e2e",
+	"springtide slo -n shop":         "TestTutorial ./e2e",
 }
 
 // readOnTheLab are the pages that TestTutorial of e2e plays whole: it fails for a command that it does not know.

@@ -57,7 +57,7 @@ func TestAgainstAServer(t *testing.T) {
 	installAll(t, c)
 	doctor := run(usage.ExitFailure, "doctor")
 	has(doctor, "all 7 are those of this release")
-	has(doctor, "all 140 that the controller uses are there")
+	has(doctor, "all 141 that the controller uses are there")
 	has(doctor, "there is no namespace springtide-system")
 	has(run(usage.ExitOK, "loans"), "every parcel is at home")
 
