@@ -84,17 +84,23 @@ func Learn(svc *fleet.Service, b portrait.Batch, pace Pace, po portrait.Options,
 	folded := load.Start
 	for at := k.From; at.Before(k.To); at = at.Add(pace.Fold) {
 		po.Backfill = at.Equal(k.From)
-		p = portrait.Fold(p, cut(b, folded, at), po)
+		p = portrait.Fold(p, taught(svc, &p, cut(b, folded, at)), po)
 		folded = at
 		k.moments = append(k.moments, moment{p, forecast.Project(p, at, fo)})
 	}
 	po.Backfill = false
-	p = portrait.Fold(p, cut(b, folded, k.To), po)
+	p = portrait.Fold(p, taught(svc, &p, cut(b, folded, k.To)), po)
 	if k.limit(svc, &p); !(k.Limit > 0) {
 		return nil, ErrCapacity
 	}
 	k.StartUp = hpa.StartUp(svc, &p, hpa.Standard().StartUp)
 	return k, nil
+}
+
+// taught is a batch with the load that the rule gives a replica by what was known before it: a capacity begins there.
+func taught(svc *fleet.Service, p *portrait.Portrait, b portrait.Batch) portrait.Batch {
+	b.Levels.Rule = hpa.Rule(svc, p)
+	return b
 }
 
 // at is what was known at a time.
