@@ -151,6 +151,14 @@ func (s Schedule) last(after, until time.Time, zone *time.Location) time.Time {
 	return found
 }
 
+// OpenUntil reports whether a window is open at a time, and until when the starts up to then hold it open. A window that
+// cannot be read is closed.
+func OpenUntil(w *fleet.Window, now time.Time) (time.Time, bool) {
+	of := levels([]fleet.Window{*w}, now, now.Add(1))
+	open, ok := of[0].at(now)
+	return open.end, ok
+}
+
 // windowSize is one window of a service over the horizon of a sizing.
 type windowSize struct {
 	name     string

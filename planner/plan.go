@@ -15,7 +15,7 @@ import (
 // actuator carries them out from top to bottom:
 //
 //  1. Unmarks take marks back from pods that stay; Lowers free room (and steer which pods leave), Standbys take pods
-//     out of traffic, GiveBacks return floors that nobody asks for;
+//     out of traffic, GiveBacks return floors that no service asks for;
 //  2. Moves take loans one step further, each of them re-checked against fresh facts;
 //  3. Notices tell the borrowers' pods;
 //  4. Evictions end what was told to go;

@@ -135,7 +135,7 @@ func TestPlaneLoansDeletedByHand(t *testing.T) {
 		to := "batch" + m.Name[len("n"):]
 		p.create(t, object.GVRShares, &v1alpha1.NodeShare{ObjectMeta: metav1.ObjectMeta{Name: m.Name},
 			Spec: v1alpha1.NodeShareSpec{NodeUID: string(m.ID),
-				Parcels: []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: to, LoanName: "nobody-s", LoanUID: "forged",
+				Parcels: []v1alpha1.ShareParcel{{Cells: []int32{0}, Holder: to, LoanName: "of-no-owner", LoanUID: "forged",
 					Epoch: 7}}}})
 		until(t, "the share", func() bool { return p.snapshot(t).Node(m.ID).Share.Exists })
 		p.cycle(t, m)

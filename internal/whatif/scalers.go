@@ -161,21 +161,11 @@ func (a *Autoscaler) Replicas(w *World) int32 {
 func (a *Autoscaler) least(now time.Time) int32 {
 	least := a.Min
 	for i := range a.Windows {
-		if isOpen(&a.Windows[i], now) {
+		if _, open := hpa.OpenUntil(&a.Windows[i], now); open {
 			least = max(least, a.Windows[i].Min)
 		}
 	}
 	return min(least, a.Max)
-}
-
-// isOpen reports whether a window is open.
-func isOpen(w *fleet.Window, now time.Time) bool {
-	s, err := hpa.ParseSchedule(w.Schedule)
-	if err != nil {
-		return false // it was read when the autoscaler was
-	}
-	start := s.Next(now.Add(-w.Duration), w.Zone)
-	return !start.IsZero() && !start.After(now)
 }
 
 // ask is what one metric asks for; the current number where it cannot judge. The arithmetic is that of the reactive

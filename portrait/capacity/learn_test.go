@@ -466,3 +466,24 @@ func TestAQuietHourIsNoCapacity(t *testing.T) {
 		})
 	}
 }
+
+// Minutes that break in a quiet hour, before a rule is known, put no capacity in force either.
+func TestABrokenQuietHourIsNoCapacity(t *testing.T) {
+	for name, broken := range map[string]int{"a spell": 10, "an hour": 60, "half a day": 720} {
+		t.Run(name, func(t *testing.T) {
+			var l Level
+			at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+			for i := range 2000 {
+				value := 0.2
+				if i < broken {
+					value = 0.9
+				}
+				at = at.Add(time.Minute)
+				l.Observe(Minute{At: at, Load: 0.03, Value: value, CPU: math.NaN()}, Terms{Limit: 0.25, Objective: 0.995})
+				if l.InForce != 0 {
+					t.Fatalf("%v a replica is in force after %d minutes without a rule", l.InForce, i)
+				}
+			}
+		})
+	}
+}

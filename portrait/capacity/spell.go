@@ -58,11 +58,10 @@ func (l *Level) startSpell(m Minute, t Terms) bool {
 		return false
 	}
 	l.spell = spell{since: m.At, from: m.Load, least: m.Load, before: l.InForce}
-	if l.InForce == 0 {
+	// Without a capacity and a rule nothing is in force, and the spell is judged alone: the load at which a level breaks
+	// in a quiet hour is no capacity to size by.
+	if l.InForce == 0 && t.Rule > 0 {
 		l.InForce = t.Rule
-		if !(t.Rule > 0) {
-			l.InForce = m.Load
-		}
 	}
 	l.spell.floor = l.InForce / 2
 	l.newest = 0
@@ -127,8 +126,9 @@ func (l *Level) endure(m Minute) {
 }
 
 // stuck reports whether a spell is at its floor and lasts, though it was long enough at low loads to be judged.
+// One without a floor began before a rule was known: the next one begins at it.
 func (s *spell) stuck(load float64) bool {
-	return s.n >= spellLong && load <= beyond*s.floor && (s.low == 0 || s.low >= 2*lows)
+	return s.n >= spellLong && (s.floor == 0 || load <= beyond*s.floor) && (s.low == 0 || s.low >= 2*lows)
 }
 
 // busy reports whether replicas use more CPU than they ever did while the level held: then they are short of it, and a
@@ -171,7 +171,9 @@ func (l *Level) endSpell(again bool) {
 			l.Bins = count(l.Bins, s.least, heldCells)
 		}
 	default:
-		l.void(l.InForce)
+		if l.InForce > 0 {
+			l.void(l.InForce)
+		}
 		l.Bins = count(l.Bins, s.least, heldCells)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/cli/cell"
@@ -312,8 +313,8 @@ func windows(p *screen.Page, ws []v1alpha1.Window, now time.Time) {
 		if err == nil && zoneErr == nil {
 			state = "closed"
 			length, _ := w.Duration.Parse()
-			if start := schedule.Next(now.Add(-length), zone); !start.IsZero() && !start.After(now) {
-				state = "open until " + cell.Stamp(&metav1.Time{Time: start.Add(length)})
+			if until, open := hpa.OpenUntil(&fleet.Window{Schedule: w.Start, Duration: length, Zone: zone}, now); open {
+				state = "open until " + cell.Stamp(&metav1.Time{Time: until})
 			}
 			next = cell.Stamp(&metav1.Time{Time: schedule.Next(now, zone)})
 		}

@@ -49,7 +49,7 @@ func TestRing(t *testing.T) {
 		steps []string
 	}{
 		{"those who are ready are listed, in the order in which they came", 0, []string{"b a c! => a b", "c a b => a b c"}},
-		{"who was told goes off the list while it still works", 0, []string{"a b c => a b c", "a b> c => a c",
+		{"a pod with a notice goes off the list while it still works", 0, []string{"a b c => a b c", "a b> c => a c",
 			"a b>! c => a c", "a c => a c", "a b~1 c => a b c"}},
 		{"a container that ended costs a minute", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b"}},
 		{"a member that is ready no more as well, once", 0, []string{"a b => a b", "a b! => a", "a b+1 => a b",
@@ -57,15 +57,15 @@ func TestRing(t *testing.T) {
 		{"twice as long each time", 0, []string{"a b => a b", "a b+1 => a", "a b+1 => a b", "a b+2 => a", "a b+2 => a",
 			"a b+2 => a b",
 			"a b+3 => a", "a b+3 => a", "a b+3 => a", "a b+3 => a", "a b+3 => a b"}},
-		{"another pod in its place, when nobody told it to go", 0, []string{"a b => a b", "a b~1 => a", "a b~1 => a b"}},
+		{"another pod in its place, when it had no notice", 0, []string{"a b => a b", "a b~1 => a", "a b~1 => a b"}},
 		{"scaled in and out again is no failure", 0, []string{"a b => a b", "a => a", "a b~1 => a b"}},
 		{"told to go, and another is there already", 0, []string{"a b => a b", "a b> => a", "a b~1 => a b"}},
 		{"scaled in after a failure, and out again", 0, []string{"a b => a b", "a b+1 => a", "a => a", "a b~1 => a b"}},
-		{"one that never was ready is no failure when it is made anew", 0, []string{"a b! => a", "a b!~1 => a",
+		{"one that never was ready is no failure when it is made again", 0, []string{"a b! => a", "a b!~1 => a",
 			"a b~1 => a b"}},
 		{"not below the minimum: who rests shortest", 2, []string{"a b c => a b c", "a b+1 c => a c", "a b+1 c+1 => a b",
 			"a b+2 c+1 => a c"}},
-		{"a minimum that nobody is there for", 3, []string{"a b! => a"}},
+		{"a minimum without pods", 3, []string{"a b! => a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRing(nil)
@@ -99,7 +99,7 @@ func TestRingForgets(t *testing.T) {
 	}
 	r.list(kubetest.Now.Add(80*time.Minute), time.Minute, 0, nil)
 	if len(r.hosts) != 0 {
-		t.Errorf("%d hosts are kept that nobody is at", len(r.hosts))
+		t.Errorf("%d hosts are kept without a pod", len(r.hosts))
 	}
 }
 

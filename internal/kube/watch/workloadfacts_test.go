@@ -30,7 +30,7 @@ func TestForeignWriter(t *testing.T) {
 		{"taken from us", true, []metav1.ManagedFieldsEntry{field("kubectl-client-side-apply", "", replicas)},
 			"kubectl-client-side-apply"},
 		{"never scaled by us", false, []metav1.ManagedFieldsEntry{field("helm", "", replicas)}, ""},
-		{"owned by nobody", true, []metav1.ManagedFieldsEntry{field("kube-controller-manager", "status", status)}, ""},
+		{"owned by no manager", true, []metav1.ManagedFieldsEntry{field("kube-controller-manager", "status", status)}, ""},
 	} {
 		d, s := kubetest.Deployment("cart", 3), kubetest.Service("cart")
 		d.ManagedFields = c.fields
