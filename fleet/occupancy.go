@@ -11,6 +11,7 @@ import "slices"
 //   - free is what no pod at all requests of it; a pod in standby counts with what it requests in service;
 //   - coming is what online gets of it once its borrower has left: all that is not asked;
 //   - usable is where online pods of a pool may land, or are already;
+//   - ungranted is what its kubelet may still grant, where a pod in standby counts with what is left of its request;
 //   - above a watermark is what is usable, less the part of the pool's capacity that the watermark keeps.
 type Occupancy struct {
 	machines map[NodeID]*Machine
@@ -290,3 +291,16 @@ func (p *PoolRoom) Above(watermark float64) Resources {
 
 // Kept is the CPU and memory that a watermark keeps: a part of the capacity.
 func (p *PoolRoom) Kept(watermark float64) Resources { return p.Capacity.Part(watermark) }
+
+// Ungranted is the CPU of a machine that its kubelet may still grant: what it can allocate, less what its pods request
+// now. A pod in standby counts with what is left of its request, as its kubelet does.
+func (m *Machine) Ungranted() MilliCPU {
+	if m.Node == nil {
+		return 0
+	}
+	left := m.Node.Allocatable.CPU
+	for _, p := range m.Pods {
+		left -= p.Requests.CPU
+	}
+	return left
+}

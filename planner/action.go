@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
@@ -69,7 +68,7 @@ type Action interface {
 	// ActionWhy is the reason; zero where the action follows from the phase of its loan alone.
 	ActionWhy() reason.Reason
 	// Summary says in a few words what is done, with its numbers.
-	Summary() string
+	Summary() reason.Reason
 }
 
 // Key identifies an action within its plan: no plan holds two actions of one kind on one first subject.
@@ -138,7 +137,7 @@ func (a *Unmark) Subjects() []Subject {
 func (a *Unmark) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Unmark) Summary() string { return "Unmark " + a.Pod.Name.String() }
+func (a *Unmark) Summary() reason.Reason { return reason.Of(reason.UnmarkPod, a.Pod.Name) }
 
 // Scale sets the replicas of one service's target.
 type Scale struct {
@@ -167,7 +166,7 @@ func (a *Scale) Subjects() []Subject { return []Subject{{SubjectService, string(
 func (a *Scale) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Scale) Summary() string { return fmt.Sprintf("Scale %d -> %d", a.From, a.To) }
+func (a *Scale) Summary() reason.Reason { return reason.Of(reason.ScaleTo, a.From, a.To) }
 
 // GiveBack returns an HPA whose floor was raised for a service that does not ask for one any more: minReplicas as they
 // were before, and no mark of ours.
@@ -189,7 +188,7 @@ func (a *GiveBack) Subjects() []Subject { return []Subject{{SubjectHPA, a.HPA.St
 func (a *GiveBack) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *GiveBack) Summary() string { return fmt.Sprintf("Give back %d -> %d", a.From, a.To) }
+func (a *GiveBack) Summary() reason.Reason { return reason.Of(reason.GiveBackTo, a.From, a.To) }
 
 // MoveKind is one arrow of the loan's phase machine.
 type MoveKind string
@@ -237,15 +236,11 @@ func (a *Move) Subjects() []Subject {
 func (a *Move) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Move) Summary() string {
+func (a *Move) Summary() reason.Reason {
 	if a.Before.Phase == a.After.Phase {
-		return string(a.Kind)
+		return reason.Of(reason.StepWithin, a.Kind)
 	}
-	before := a.Before.Phase
-	if before == "" {
-		before = "none"
-	}
-	return fmt.Sprintf("%s: %s -> %s", a.Kind, before, a.After.Phase)
+	return reason.Of(reason.StepTo, a.Kind, cmp.Or(string(a.Before.Phase), "none"), a.After.Phase)
 }
 
 // Notice writes the checkpoint notice on one borrower's pod.
@@ -272,7 +267,7 @@ func (a *Notice) Subjects() []Subject {
 func (*Notice) ActionWhy() reason.Reason { return reason.Reason{} }
 
 // Summary implements [Action].
-func (a *Notice) Summary() string { return "Notice " + a.Pod.Name.String() }
+func (a *Notice) Summary() reason.Reason { return reason.Of(reason.NoticePod, a.Pod.Name) }
 
 // Eviction ends one borrower's pod through the Eviction API. Only offline pods are ever named here.
 type Eviction struct {
@@ -294,7 +289,7 @@ func (a *Eviction) Subjects() []Subject {
 func (a *Eviction) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Eviction) Summary() string { return "Evict " + a.Pod.Name.String() }
+func (a *Eviction) Summary() reason.Reason { return reason.Of(reason.EvictPod, a.Pod.Name) }
 
 // Kill ends, with no grace, one borrower's pod that should have ended, after the time that its loan announced. Only
 // offline pods are ever named here.
@@ -317,7 +312,7 @@ func (a *Kill) Subjects() []Subject {
 func (a *Kill) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Kill) Summary() string { return "Kill " + a.Pod.Name.String() }
+func (a *Kill) Summary() reason.Reason { return reason.Of(reason.KillPod, a.Pod.Name) }
 
 // JobScale sets the parallelism of one member of an elastic job.
 type JobScale struct {
@@ -350,7 +345,7 @@ func (a *JobScale) Subjects() []Subject {
 func (a *JobScale) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *JobScale) Summary() string { return fmt.Sprintf("Scale %s %d -> %d", a.Role, a.From, a.To) }
+func (a *JobScale) Summary() reason.Reason { return reason.Of(reason.ScaleRole, a.Role, a.From, a.To) }
 
 // Filler holds room on a node: a pause pod of high priority that goes at once when told.
 type Filler struct {
@@ -376,11 +371,11 @@ func (a *Filler) Subjects() []Subject {
 func (a *Filler) ActionWhy() reason.Reason { return reason.Of(a.Purpose) }
 
 // Summary implements [Action].
-func (a *Filler) Summary() string {
+func (a *Filler) Summary() reason.Reason {
 	if a.Delete {
-		return "Unfill " + a.Room.String()
+		return reason.Of(reason.UnfillRoom, a.Room)
 	}
-	return "Fill " + a.Room.String()
+	return reason.Of(reason.FillRoom, a.Room)
 }
 
 // Mark sets the marks of one node.
@@ -400,7 +395,7 @@ func (a *Mark) Subjects() []Subject { return []Subject{{SubjectNode, a.Node}} }
 func (*Mark) ActionWhy() reason.Reason { return reason.Reason{} }
 
 // Summary implements [Action].
-func (*Mark) Summary() string { return "Mark" }
+func (*Mark) Summary() reason.Reason { return reason.Of(reason.MarkNode) }
 
 // Resize changes what the pods of one service request: in the template of its target (Recreate), or of running pods
 // (InPlace).
@@ -430,9 +425,7 @@ func (a *Resize) Subjects() []Subject { return []Subject{{SubjectService, string
 func (a *Resize) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Resize) Summary() string {
-	return fmt.Sprintf("Resize %s %s -> %s", a.By, a.From, a.To)
-}
+func (a *Resize) Summary() reason.Reason { return reason.Of(reason.ResizeTo, a.By, a.From, a.To) }
 
 // Standby takes one pod out of traffic by its readiness gate, or brings it back.
 type Standby struct {
@@ -462,7 +455,12 @@ func (a *Standby) Subjects() []Subject {
 func (a *Standby) ActionWhy() reason.Reason { return a.Why }
 
 // Summary implements [Action].
-func (a *Standby) Summary() string { return string(a.ActionKind()) + " " + a.Pod.Name.String() }
+func (a *Standby) Summary() reason.Reason {
+	if a.Back {
+		return reason.Of(reason.ReturnPod, a.Pod.Name)
+	}
+	return reason.Of(reason.StandByPod, a.Pod.Name)
+}
 
 var (
 	_ Action = (*Standby)(nil)

@@ -115,7 +115,7 @@ func (m *adopter) partiesOf(n *fleet.Node, e *fleet.ShareParcel) (from, to fleet
 // stray notes a machine that is used without a loan, once; by is what keeps the plan from making one.
 func (m *adopter) stray(n *fleet.Node, home fleet.PoolID, why, by reason.Reason) {
 	if !by.None() {
-		m.withholdOnce(Subject{SubjectNode, n.Name}, "adopt", by, why)
+		m.withholdOnce(Subject{SubjectNode, n.Name}, reason.Of(reason.AdoptNode), by, why)
 	}
 	if k := len(m.plan.Strays); k > 0 && m.plan.Strays[k-1].ID == n.ID {
 		return

@@ -37,7 +37,8 @@ func (m *lender) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle 
 				continue // There is time: the next cycle sees the tide more clearly.
 			}
 			if count <= 0 {
-				m.withholdOnce(Subject{SubjectPool, string(p.ID)}, "lend "+c.Node.Name, budget, reason.Of(reason.Flood, ask.Why, reason.Reason{}))
+				m.withholdOnce(Subject{SubjectPool, string(p.ID)}, reason.Of(reason.LendNode, c.Node.Name), budget,
+					reason.Of(reason.Flood, ask.Why, reason.Reason{}))
 				break
 			}
 			c.Why = reason.Of(reason.Flood, ask.Why, c.Why)

@@ -124,7 +124,8 @@ func (m *follower) recallLeaving(l *fleet.Loan, n *fleet.Node) bool {
 	why := reason.Of(reason.NodeLifecycle, n.Leaving)
 	// A whole fleet may get such a mark at once.
 	if pool := m.pool(l); pool != nil && !m.recalled[l.Node] && m.recalledLately(pool) >= perMinute(pool) {
-		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", reason.Of(reason.RecallBudget, perMinute(pool)), why)
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, reason.Of(reason.RecallNode, l.NodeName),
+			reason.Of(reason.RecallBudget, perMinute(pool)), why)
 		return false
 	}
 	deadline := s.At.Add(m.noticeOn(l))
@@ -148,7 +149,8 @@ func (m *follower) orphaned(l *fleet.Loan) bool {
 	case l.Phase != fleet.Lent || m.fromOffline(l):
 		return false
 	case !by.None():
-		m.withhold(Subject{SubjectLoan, string(l.ID)}, "recall", by, why(reason.Of(reason.CreatePoolOrHome)))
+		m.withhold(Subject{SubjectLoan, string(l.ID)}, reason.Of(reason.RecallNode, l.NodeName), by,
+			why(reason.Of(reason.CreatePoolOrHome)))
 	default:
 		deadline := s.At.Add(m.noticeOn(l))
 		after, err := l.Recall(s.At, deadline, deadline.Add(o.Drain+o.Clean), why(reason.Of(reason.MachinesGoHome)))

@@ -12,7 +12,7 @@ func (m *scaler) giveBacks() {
 		o := &s.Orphans[i]
 		a := GiveBack{HPA: o.Name, ID: o.ID, From: o.Min, To: o.Own, Why: reason.Of(reason.ServiceGone)}
 		if by := m.in.permit(permitted{}, takes); !by.None() {
-			m.withhold(Subject{SubjectHPA, o.Name.String()}, "give back", by, a.Why)
+			m.withhold(Subject{SubjectHPA, o.Name.String()}, a.Summary(), by, a.Why)
 			continue
 		}
 		m.plan.GiveBacks = append(m.plan.GiveBacks, a)

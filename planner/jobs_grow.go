@@ -324,7 +324,8 @@ func (v *leveller) hold(st, poor *staff, by string) {
 		return
 	}
 	v.held[st.job.ID] = true
-	v.x.m.withhold(Subject{SubjectJob, string(st.job.ID)}, "make room for job "+string(poor.job.ID), reason.Of(reason.DisruptionBudget, by),
+	v.x.m.withhold(Subject{SubjectJob, string(st.job.ID)}, reason.Of(reason.MakeRoomFor, poor.job.ID),
+		reason.Of(reason.DisruptionBudget, by),
 		reason.Of(reason.BelowFairShare, poor.job.ID))
 }
 

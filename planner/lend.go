@@ -133,7 +133,8 @@ func (m *lender) bringHome(l *ledger, ask reclaim.Ask) {
 		}
 		loan := s.Loan(r.Loan)
 		if r.MayWait && !m.recalled[loan.Node] && m.recalledLately(l.pool) >= perMinute(l.pool) {
-			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "recall "+loan.NodeName, reason.Of(reason.RecallBudget, perMinute(l.pool)),
+			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, reason.Of(reason.RecallNode, loan.NodeName),
+				reason.Of(reason.RecallBudget, perMinute(l.pool)),
 				reason.Of(reason.Flood, ask.Why, reason.Of(reason.RecallsWait, len(take)-i)))
 			break
 		}
@@ -199,7 +200,8 @@ func (m *lender) begin(l *ledger, lead, term time.Duration) (pins []Pin, note re
 	}
 	for _, c := range take {
 		if count <= 0 {
-			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, "lend "+c.Node.Name, budget, reason.Of(reason.Ebb, c.Why))
+			m.withhold(Subject{SubjectPool, string(l.pool.ID)}, reason.Of(reason.LendNode, c.Node.Name), budget,
+				reason.Of(reason.Ebb, c.Why))
 			break
 		}
 		c.Why = reason.Of(reason.Ebb, c.Why)

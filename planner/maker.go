@@ -79,13 +79,16 @@ func (m *maker) rest(kind MoveKind, l *fleet.Loan) fleet.Rest {
 	}
 }
 
-func (m *maker) withhold(subject Subject, action string, by reason.Reason, why reason.Reason) {
+func (m *maker) withhold(subject Subject, action, by, why reason.Reason) {
 	m.plan.Withheld = append(m.plan.Withheld, Withheld{Subject: subject, Action: action, By: by, Why: why})
 }
 
 // withholdOnce is withhold for what one plan may come to twice.
-func (m *maker) withholdOnce(subject Subject, action string, by reason.Reason, why reason.Reason) {
-	if !slices.ContainsFunc(m.plan.Withheld, func(w Withheld) bool { return w.Subject == subject && w.Action == action && w.By.Equal(by) }) {
+func (m *maker) withholdOnce(subject Subject, action, by, why reason.Reason) {
+	if !slices.ContainsFunc(m.plan.Withheld, func(w Withheld) bool {
+		return w.Subject == subject &&
+			w.Action.Equal(action) && w.By.Equal(by)
+	}) {
 		m.withhold(subject, action, by, why)
 	}
 }

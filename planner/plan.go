@@ -119,9 +119,10 @@ type Pin struct {
 // Withheld is an action that was decided but not let through.
 type Withheld struct {
 	Subject Subject
-	Action  string // "scale 40 -> 31"
-	By      reason.Reason
-	Why     reason.Reason
+	// Action is what the action would do, as [Action.Summary] says it.
+	Action reason.Reason
+	By     reason.Reason
+	Why    reason.Reason
 }
 
 // Stages lists the actions of the plan by the lists they stand in, in the order in which they are carried out: what

@@ -82,7 +82,7 @@ func (m *scaler) resizes() {
 			by = reason.Of(reason.RollingOver, busy)
 		}
 		if !by.None() {
-			m.withhold(Subject{SubjectRequests, string(svc.ID)}, fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
+			m.withhold(Subject{SubjectRequests, string(svc.ID)}, a.Summary(), by, a.Why)
 			continue
 		}
 		ready = append(ready, a)
@@ -98,7 +98,7 @@ func (m *scaler) resizes() {
 				continue
 			}
 		}
-		m.withhold(Subject{SubjectRequests, string(a.Service)}, fmt.Sprintf("resize %s -> %s", a.From, a.To), by, a.Why)
+		m.withhold(Subject{SubjectRequests, string(a.Service)}, a.Summary(), by, a.Why)
 	}
 }
 

@@ -1,9 +1,6 @@
 package planner
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/reason"
 )
@@ -33,9 +30,7 @@ type proposal struct {
 	kind MoveKind
 }
 
-func (p proposal) String() string {
-	return fmt.Sprintf("%s (%s)", strings.ToLower(string(p.kind)), p.pass)
-}
+func (p proposal) act() reason.Reason { return reason.Of(reason.StepOfRule, p.kind, p.pass) }
 
 // verdict says which of two proposals for one loan a plan carries out.
 type verdict int
@@ -139,8 +134,8 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why re
 		case earlierStands:
 			return false
 		case undeclared:
-			m.withhold(Subject{SubjectLoan, string(before.ID)}, p.String(), reason.Of(reason.Undeclared),
-				reason.Of(reason.SecondProposal, first, why))
+			m.withhold(Subject{SubjectLoan, string(before.ID)}, p.act(), reason.Of(reason.Undeclared),
+				reason.Of(reason.SecondProposal, first.act(), why))
 			return false
 		}
 		at = first.at
@@ -164,7 +159,7 @@ func (m *maker) propose(by pass, kind MoveKind, before, after fleet.Loan, why re
 // step proposes what the phase machine made of a loan, for the reason that the loan gives. A pass proposes only what the phase allows, so a refusal is a fault: it is withheld.
 func (m *maker) step(by pass, kind MoveKind, before, after fleet.Loan, err error) bool {
 	if err != nil {
-		m.withhold(Subject{SubjectLoan, string(before.ID)}, proposal{by, kind}.String(), reason.Of(reason.Refused),
+		m.withhold(Subject{SubjectLoan, string(before.ID)}, proposal{by, kind}.act(), reason.Of(reason.Refused),
 			reason.Of(reason.StepRefused, err))
 		return false
 	}

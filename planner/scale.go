@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/springtide/springtide/fleet"
@@ -26,7 +25,7 @@ func (m *scaler) scales() {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
 		if by := m.in.permit(scaleOf(svc, t), d); !by.None() {
-			m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", w.from, w.to), by, a.Why)
+			m.withhold(Subject{SubjectService, string(svc.ID)}, a.Summary(), by, a.Why)
 			continue
 		}
 		if d == takes {
@@ -66,7 +65,7 @@ func (m *scaler) steer(svc *fleet.Service, t *hpa.Target, a *Scale, owes bool) b
 
 // eased makes a scale-in smaller by the pods that a disruption ledger refuses, and reports whether any of it is left.
 func (m *scaler) eased(svc *fleet.Service, t *hpa.Target, a *Scale, refused int32, by string) bool {
-	m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("scale %d -> %d", a.From, a.To),
+	m.withhold(Subject{SubjectService, string(svc.ID)}, a.Summary(),
 		reason.Of(reason.DisruptionBudget, by), a.Why)
 	a.To += refused
 	a.Why = reason.Of(reason.Sized, t.Why(), reason.Of(reason.EmptyingWaits, refused, by))

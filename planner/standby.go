@@ -2,7 +2,6 @@ package planner
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -122,10 +121,7 @@ func (m *scaler) regains(p *fleet.Pod) bool {
 	}
 	left, known := m.regained[p.Node]
 	if !known {
-		left = n.Allocatable.CPU
-		for _, x := range m.on(p.Node).Pods {
-			left -= x.Requests.CPU
-		}
+		left = m.on(p.Node).Ungranted()
 	}
 	if more > left {
 		return false
@@ -141,7 +137,7 @@ func (m *scaler) regains(p *fleet.Pod) bool {
 // no mode. A pause or a freeze holds it.
 func (m *scaler) comeBack(svc *fleet.Service, pods []*fleet.Pod, n int, why reason.Reason) {
 	if no := m.in.permit(permitted{pause: svc.Pause}, gives); !no.None() && n > 0 {
-		m.withhold(Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("bring %d pods back from standby", n), no, why)
+		m.withhold(Subject{SubjectService, string(svc.ID)}, reason.Of(reason.ReturnPods, n), no, why)
 		return
 	}
 	for _, p := range pods[:n] {
@@ -157,7 +153,7 @@ const budgetSettles = 30 * time.Second
 // standBy takes pods out of traffic: those that are not ready first, then those that a scale-in would take. Disruption
 // budgets bound the ready ones.
 func (m *scaler) standBy(svc *fleet.Service, t *hpa.Target, k int32) {
-	subject, action := Subject{SubjectService, string(svc.ID)}, fmt.Sprintf("take %d pods out of traffic", k)
+	subject, action := Subject{SubjectService, string(svc.ID)}, reason.Of(reason.StandByPods, k)
 	why := reason.Of(reason.StandsBy, svc.Standby, t.Why())
 	if no := m.in.permit(scaleOf(svc, t), takes); !no.None() {
 		m.withhold(subject, action, no, why)

@@ -2,9 +2,10 @@ package quota
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/springtide/springtide/reason"
 )
 
 // outlook collects what will be short and what is oversold, step by step.
@@ -18,7 +19,7 @@ type stretch struct {
 	from, until, worst time.Time
 	by                 amount // at most
 	promised, kept     amount // when it is worst, of a promise
-	why                string
+	why                reason.Reason
 }
 
 func newOutlook(d *divider) *outlook {
@@ -35,7 +36,7 @@ func (o *outlook) see(at time.Time, r *round) {
 			missing = r.wish[i].sub(r.online[i]).floor()
 		}
 		if s := lacks(&o.short[i], at, missing); s != nil {
-			s.why = fmt.Sprintf("wants %s, its own and what it can borrow come to %s: %s", r.demands[i].online, n.own.add(r.online[i]), r.boundOf(i))
+			s.why = reason.Of(reason.TenantShort, r.demands[i].online, n.own.add(r.online[i]), r.boundOf(i))
 		}
 		promised := n.base.add(n.lift)
 		if s := lacks(&o.oversold[i], at, promised.sub(n.entitled).floor()); s != nil {
@@ -67,16 +68,16 @@ func lacks(list *[]stretch, at time.Time, missing amount) *stretch {
 }
 
 // tooMuch says what a tenant's promise does not fit into.
-func (d *divider) tooMuch(n *node) string {
+func (d *divider) tooMuch(n *node) reason.Reason {
 	p := &d.tree.nodes[n.parent]
 	var all amount
 	for _, c := range p.children {
 		all = all.add(d.tree.nodes[c].base).add(d.tree.nodes[c].lift)
 	}
 	if p.tenant == nil {
-		return fmt.Sprintf("all guarantees come to %s, and the machines hold %s: lower some, or add machines", all, p.entitled)
+		return reason.Of(reason.GuaranteesBeyondSupply, all, p.entitled)
 	}
-	return fmt.Sprintf("the guarantees under CapacityQuota %s come to %s of its %s: lower some, or raise its own", p.tenant.ID, all, p.entitled)
+	return reason.Of(reason.GuaranteesBeyondParent, p.tenant.ID, all, p.entitled)
 }
 
 // mostStretches bounds the reports of one tenant: a demand that crosses its limit every hour of a week is one trouble.

@@ -1,14 +1,15 @@
 package quota
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/springtide/springtide/reason"
 )
 
 // bounds names, by node, what keeps its online services from all that they wish for; nil where all have it. It looks at the edges as
 // these grants leave them, so it is asked before anything else is granted.
-func (f *flow) bounds(r *round) []string {
-	var out []string
+func (f *flow) bounds(r *round) []reason.Reason {
+	var out []reason.Reason
 	var keepers []keeper
 	for i := range r.wish {
 		missing := r.wish[i].sub(r.online[i]).floor()
@@ -16,16 +17,16 @@ func (f *flow) bounds(r *round) []string {
 			continue
 		}
 		if out == nil {
-			out, keepers = make([]string, len(r.wish)), f.keepers()
+			out, keepers = make([]reason.Reason, len(r.wish)), f.keepers()
 		}
 		out[i] = f.bound(i, missing, keepers)
 	}
 	return out
 }
 
-func (r *round) boundOf(i int) string {
+func (r *round) boundOf(i int) reason.Reason {
 	if r.bounds == nil {
-		return ""
+		return reason.Reason{}
 	}
 	return r.bounds[i]
 }
@@ -33,7 +34,7 @@ func (r *round) boundOf(i int) string {
 // bound names the edge that binds a node on the way up: the first of which nothing more comes through, of the resource
 // of which least of what is missing does. Where all edges let more through there is nothing more at the top, by a
 // lending limit or because it is used.
-func (f *flow) bound(i int, missing amount, keepers []keeper) string {
+func (f *flow) bound(i int, missing amount, keepers []keeper) reason.Reason {
 	lack, room := amountsOf(missing), amountsOf(f.room(i))
 	d, least := 0, 2.0
 	for k := range lack {
@@ -48,18 +49,17 @@ func (f *flow) bound(i int, missing amount, keepers []keeper) string {
 		if slack := amountsOf(f.borrow[j].sub(f.edge(j)).floor())[d]; slack > above {
 			continue
 		}
-		whose := "its borrowing limit"
-		if j != i {
-			whose = fmt.Sprintf("the borrowing limit of CapacityQuota %s", f.tr.nodes[j].tenant.ID)
+		if j == i {
+			return reason.Of(reason.OwnBorrowingLimit, only(f.borrow[j], d))
 		}
-		return fmt.Sprintf("%s (%s) binds", whose, only(f.borrow[j], d))
+		return reason.Of(reason.BorrowingLimit, f.tr.nodes[j].tenant.ID, only(f.borrow[j], d))
 	}
 	// A rest that rounding left counts for nothing, and a quota above this one keeps no more than there is room here.
 	if k := keepers[root]; k.hidden[d] > room[d] {
 		n := &f.tr.nodes[k.by[d]]
-		return fmt.Sprintf("the lending limit of CapacityQuota %s (%s) binds", n.tenant.ID, only(n.lend, d))
+		return reason.Of(reason.LendingLimit, n.tenant.ID, only(n.lend, d))
 	}
-	return fmt.Sprintf("the supply binds: no sibling has %s to lend, and none is left beyond the guarantees", dimNames[d])
+	return reason.Of(reason.SupplyBinds, dimNames[d])
 }
 
 var dimNames = [dims]string{"cpu", "memory", "gpu", "parcels"}

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // burst is what was decided of one tenant's burst.
 type burst struct {
 	on    bool
 	since time.Time
-	why   string
+	why   reason.Reason
 }
 
 // judgeBursts decides who bursts: a tenant whose services wish to borrow more than its borrowing limit, for the
@@ -41,17 +42,17 @@ func (d *divider) judgeBursts() []burst {
 		}
 		switch {
 		case !l.Share.OK:
-			x.why = "the level of the low-priority capacity is not known"
+			x.why = reason.Of(reason.LevelUnknown)
 		case running && !ends:
 			x.on = true
 		case ends:
-			x.why = fmt.Sprintf("the low-priority capacity is at %.1f %% of all, below its low watermark of %.1f %%", 100*l.Share.Value, 100*l.Low)
+			x.why = reason.Of(reason.BelowLow, percentOf(l.Share.Value), percentOf(l.Low))
 		case !x.since.IsZero() && at.Before(x.since.Add(2*b.Duration)):
-			x.why = fmt.Sprintf("its last burst is over and the next may begin at %s", x.since.Add(2*b.Duration).UTC().Format(time.RFC3339))
+			x.why = reason.Of(reason.BurstRests, x.since.Add(2*b.Duration).UTC().Format(time.RFC3339))
 		case l.Share.Value >= l.High:
 			x.on, x.since = true, at
 		default:
-			x.why = fmt.Sprintf("the low-priority capacity is at %.1f %% of all, below its high watermark of %.1f %%", 100*l.Share.Value, 100*l.High)
+			x.why = reason.Of(reason.BelowHigh, percentOf(l.Share.Value), percentOf(l.High))
 		}
 	}
 	return out
@@ -76,3 +77,6 @@ func percent(r amount, p int) amount {
 	part := func(v int64) int64 { return v/100*int64(p) + v%100*int64(p)/100 }
 	return amount{cpu: fleet.MilliCPU(part(int64(r.cpu))), memory: fleet.Bytes(part(int64(r.memory))), gpu: part(r.gpu), parcels: part(r.parcels)}
 }
+
+// percentOf shows a share as a percentage.
+func percentOf(share float64) string { return fmt.Sprintf("%.1f", 100*share) }

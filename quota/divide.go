@@ -1,12 +1,11 @@
 package quota
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Divide says how much each tenant may use now, what it must give back by when, and who will be short when, given what each wants and
@@ -106,7 +105,7 @@ type round struct {
 	// beyond its own, held what it has of its own.
 	wish, online, offline, held []amount
 	// bounds names what keeps each node's online services from all that they wish for; nil where all have it.
-	bounds []string
+	bounds []reason.Reason
 	flow   *flow
 }
 
@@ -183,10 +182,10 @@ func (d *divider) freeFragments(r *round) {
 			continue
 		}
 		if r.bounds == nil {
-			r.bounds = make([]string, len(r.demands))
+			r.bounds = make([]reason.Reason, len(r.demands))
 		}
-		if r.bounds[i] == "" {
-			r.bounds[i] = "pods of others wait for larger holes than there are"
+		if r.bounds[i].None() {
+			r.bounds[i] = reason.Of(reason.HolesTooSmall)
 		}
 	}
 }
@@ -240,47 +239,46 @@ func (d *divider) share(i int, r *round, lent amount) Share {
 }
 
 // why describes a share in one sentence.
-func (s *Share) why() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "guaranteed %s", s.Guarantee)
+func (s *Share) why() reason.Reason {
+	var kept, own, wish, lacks, offline, keeps, burst reason.Reason
 	if s.Entitled != s.Guarantee {
-		fmt.Fprintf(&b, " of which %s can be kept", s.Entitled)
+		kept = reason.Of(reason.ShareKept, s.Entitled)
 	}
 	if s.Own != s.Entitled {
-		fmt.Fprintf(&b, ", %s for itself", s.Own)
+		own = reason.Of(reason.ShareOwn, s.Own)
 	}
-	fmt.Fprintf(&b, ", wants %s", s.Online)
 	if !s.Offline.IsZero() {
-		fmt.Fprintf(&b, " and up to %s offline", s.Offline)
+		wish = reason.Of(reason.ShareWishes, s.Offline)
 	}
-	fmt.Fprintf(&b, ", borrows %s", s.Borrowed)
-	if s.Bound != "" {
-		fmt.Fprintf(&b, " of the %s that it lacks, as %s", s.Online.Sub(s.Own).Floor(), s.Bound)
+	if !s.Bound.None() {
+		lacks = reason.Of(reason.ShareLacks, s.Online.Sub(s.Own).Floor(), s.Bound)
 	}
 	if !s.BorrowedOffline.IsZero() {
-		fmt.Fprintf(&b, " and %s offline", s.BorrowedOffline)
+		offline = reason.Of(reason.ShareOffline, s.BorrowedOffline)
 	}
-	fmt.Fprintf(&b, ", lends %s", s.Lent)
 	if !s.Kept.IsZero() {
-		fmt.Fprintf(&b, " and keeps %s, as its waiting pods do not fit what is free", s.Kept)
+		keeps = reason.Of(reason.ShareKeeps, s.Kept)
 	}
 	switch {
 	case s.Bursting:
-		fmt.Fprintf(&b, ", bursts since %s", s.BurstSince.UTC().Format(time.RFC3339))
-	case s.BurstWhy != "":
-		fmt.Fprintf(&b, ", does not burst: %s", s.BurstWhy)
+		burst = reason.Of(reason.ShareBursts, s.BurstSince.UTC().Format(time.RFC3339))
+	case !s.BurstWhy.None():
+		burst = reason.Of(reason.ShareNoBurst, s.BurstWhy)
 	}
+	of := []any{s.Guarantee, kept, own, reason.Of(reason.ShareWants, s.Online, wish),
+		reason.Of(reason.ShareBorrows, s.Borrowed, lacks, offline), reason.Of(reason.ShareLends, s.Lent, keeps), burst}
+	deadline := s.Deadline.UTC().Format(time.RFC3339)
 	if over := s.Over(); !over.IsZero() {
-		fmt.Fprintf(&b, "; gives back %s by %s", over, s.Deadline.UTC().Format(time.RFC3339))
+		of = append(of, reason.Of(reason.ShareGivesBack, over, deadline))
 	}
 	for i := range s.Parcels {
-		if p := &s.Parcels[i]; p.Entitled < p.Guarantee {
-			fmt.Fprintf(&b, "; %d of %d %s that are guaranteed can be kept", p.Entitled, p.Guarantee, p.Class)
+		p := &s.Parcels[i]
+		if p.Entitled < p.Guarantee {
+			of = append(of, reason.Of(reason.ShareParcels, p.Entitled, p.Guarantee, p.Class))
 		}
-		if p := &s.Parcels[i]; p.Over > 0 {
-			fmt.Fprintf(&b, "; leaves %d of %d %s by %s: it is entitled to %d, and its limits and those who want theirs leave it no more",
-				p.Over, p.Used, p.Class, s.Deadline.UTC().Format(time.RFC3339), p.Entitled)
+		if p.Over > 0 {
+			of = append(of, reason.Of(reason.ShareLeaves, p.Over, p.Used, p.Class, deadline, p.Entitled))
 		}
 	}
-	return b.String()
+	return reason.Of(reason.ShareOf, of...)
 }

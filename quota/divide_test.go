@@ -148,7 +148,8 @@ func TestFragmentsAreNotLent(t *testing.T) {
 		if got := d.Share("shop"); got.Limit != cores(c.limit) || got.Owed != cores(c.owed) {
 			t.Errorf("%d cores of fragments: limit %s, owed %s, want %d and %d cores: %s", c.fragments, got.Limit, got.Owed, c.limit, c.owed, got.Why)
 		}
-		if got := d.Share("mart"); got.Kept != cores(c.kept) || got.Entitled != cores(64) || (c.kept > 0) != strings.Contains(got.Why, fmt.Sprintf("keeps cpu=%d", c.kept)) {
+		if got := d.Share("mart"); got.Kept != cores(c.kept) || got.Entitled != cores(64) ||
+			(c.kept > 0) != strings.Contains(got.Why.Text(), fmt.Sprintf("keeps cpu=%d", c.kept)) {
 			t.Errorf("%d cores of fragments: keeps %s of %s: %s", c.fragments, got.Kept, got.Entitled, got.Why)
 		}
 		for _, x := range d.Short {
@@ -175,7 +176,7 @@ func TestStuckPodsAreOwedRoom(t *testing.T) {
 		d := Divide(Input{At: now, Supply: fleet.KnownAt(cores(128), now), Tenants: []fleet.Tenant{tenant("all", "", 128), tenant("shop", "all", c.guarantee), tenant("mart", "all", 64)},
 			Wants: []Want{{Tenant: "shop", Now: cores(64), Used: cores(64)}, {Tenant: "mart", Now: cores(60), Used: cores(36), Fragments: cores(c.fragments), Stuck: cores(c.stuck)}}})
 		got := d.Share("shop")
-		if got.Owed != cores(c.owed) || (c.owed > 0) != strings.Contains(got.Why, "larger holes") {
+		if got.Owed != cores(c.owed) || (c.owed > 0) != strings.Contains(got.Why.Text(), "larger holes") {
 			t.Errorf("%d cores of fragments for %d of pods, guaranteed %d: owed %s, want %d cores: %s", c.fragments, c.stuck, c.guarantee, got.Owed, c.owed, got.Why)
 		}
 	}

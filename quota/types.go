@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/reason"
 )
 
 // Input is everything that one division is made from.
@@ -95,8 +96,8 @@ type Share struct {
 	// Borrowed is what it was granted beyond Own, for online services and for offline work; Lent what others were granted of Own.
 	Borrowed, BorrowedOffline, Lent fleet.Resources
 	// Bound names what keeps its online services from all that they want: a tenant's limit, or that nothing is left.
-	// Empty where they have it.
-	Bound string
+	// None where they have it.
+	Bound reason.Reason
 	// Kept is what of Own is not lent since its waiting pods do not fit what is free.
 	Kept fleet.Resources
 	// Limit is the most that its online services may request now, OfflineLimit the same of its offline work.
@@ -105,7 +106,7 @@ type Share struct {
 	// ended counts as begun its full duration before that), and BurstWhy what keeps a tenant that wishes to from bursting.
 	Bursting   bool
 	BurstSince time.Time
-	BurstWhy   string
+	BurstWhy   reason.Reason
 	// OverOnline and OverOffline are what online services and offline work request beyond their limits, now or by
 	// Deadline at the latest. OverSince is the time of the last notice; all are zero without one.
 	OverOnline, OverOffline fleet.Resources
@@ -121,7 +122,7 @@ type Share struct {
 	// Parcels are its shares of each class; what it owes of them has its notices and its deadline with the rest.
 	Parcels []ParcelShare
 	// Why is the division in one sentence.
-	Why string
+	Why reason.Reason
 }
 
 // ParcelShare is what a tenant gets of one class of parcels.
@@ -154,7 +155,7 @@ type Short struct {
 	// is what Why is about.
 	Until, Worst time.Time
 	By           fleet.Resources
-	Why          string
+	Why          reason.Reason
 }
 
 // Oversold is a promise that cannot be kept, from when until when: what is promised and what of it is kept, at worst. For the times see [Short].
@@ -162,7 +163,7 @@ type Oversold struct {
 	Tenant             fleet.TenantID
 	From, Until, Worst time.Time
 	Promised, Kept     fleet.Resources
-	Why                string
+	Why                reason.Reason
 }
 
 // Division is who may use how much, and who is short when. All lists are in the order of tenant ids; of one tenant, in that of time.

@@ -100,6 +100,32 @@ const (
 	KeptSocket    Code = "KeptSocket"
 )
 
+// What an action does, and what one that is held back would do: [planner.Action]'s summary is one of these.
+const (
+	ScaleTo     Code = "ScaleTo"
+	ScaleRole   Code = "ScaleRole"
+	ResizeTo    Code = "ResizeTo"
+	GiveBackTo  Code = "GiveBackTo"
+	StepTo      Code = "StepTo"
+	StepWithin  Code = "StepWithin"
+	StepOfRule  Code = "StepOfRule"
+	NoticePod   Code = "NoticePod"
+	EvictPod    Code = "EvictPod"
+	KillPod     Code = "KillPod"
+	UnmarkPod   Code = "UnmarkPod"
+	StandByPod  Code = "StandByPod"
+	StandByPods Code = "StandByPods"
+	ReturnPod   Code = "ReturnPod"
+	ReturnPods  Code = "ReturnPods"
+	FillRoom    Code = "FillRoom"
+	UnfillRoom  Code = "UnfillRoom"
+	MarkNode    Code = "MarkNode"
+	AdoptNode   Code = "AdoptNode"
+	LendNode    Code = "LendNode"
+	RecallNode  Code = "RecallNode"
+	MakeRoomFor Code = "MakeRoomFor"
+)
+
 // Why pods stand by and come back, and what holds that.
 const (
 	StandsBy       Code = "StandsBy"
@@ -251,6 +277,37 @@ const (
 	MayUse          Code = "MayUse"
 	ParentMayUse    Code = "ParentMayUse"
 	OthersKeep      Code = "OthersKeep"
+)
+
+// Codes within the words of a tenant's share; quota.Share, quota.Short and quota.Oversold say it by these.
+const (
+	ShareOf                Code = "ShareOf"
+	ShareKept              Code = "ShareKept"
+	ShareOwn               Code = "ShareOwn"
+	ShareWants             Code = "ShareWants"
+	ShareWishes            Code = "ShareWishes"
+	ShareBorrows           Code = "ShareBorrows"
+	ShareLacks             Code = "ShareLacks"
+	ShareOffline           Code = "ShareOffline"
+	ShareLends             Code = "ShareLends"
+	ShareKeeps             Code = "ShareKeeps"
+	ShareBursts            Code = "ShareBursts"
+	ShareNoBurst           Code = "ShareNoBurst"
+	ShareGivesBack         Code = "ShareGivesBack"
+	ShareParcels           Code = "ShareParcels"
+	ShareLeaves            Code = "ShareLeaves"
+	OwnBorrowingLimit      Code = "OwnBorrowingLimit"
+	BorrowingLimit         Code = "BorrowingLimit"
+	LendingLimit           Code = "LendingLimit"
+	SupplyBinds            Code = "SupplyBinds"
+	HolesTooSmall          Code = "HolesTooSmall"
+	LevelUnknown           Code = "LevelUnknown"
+	BelowLow               Code = "BelowLow"
+	BelowHigh              Code = "BelowHigh"
+	BurstRests             Code = "BurstRests"
+	TenantShort            Code = "TenantShort"
+	GuaranteesBeyondSupply Code = "GuaranteesBeyondSupply"
+	GuaranteesBeyondParent Code = "GuaranteesBeyondParent"
 )
 
 // Why a quantile of the tide is in force; the code of [slo.Choice]'s reason is one of these.
@@ -416,6 +473,69 @@ var groups = []group{
 		Paused:                {"spec.pause is %s", "spec.pause holds changes of this direction, or of what pods request"},
 		SetToZero:             {"%s set the target to 0", "another writer set the target to 0"},
 	}},
+	{"What a tenant's share is, and what bounds it", map[Code]entry{
+		ShareOf:      {"guaranteed %s{ }{, }{, }{, }{, }{, }{; ...}", "a tenant's share in one sentence"},
+		ShareKept:    {"of which %s can be kept", "the supply does not hold all that is guaranteed"},
+		ShareOwn:     {"%s for itself", "a tenant's own, less what is divided among those below it"},
+		ShareWants:   {"wants %s{ }", "what the tenant's online services ask for"},
+		ShareWishes:  {"and up to %s offline", "what the tenant's offline work could use"},
+		ShareBorrows: {"borrows %s{ }{ }", "what online services were granted beyond the tenant's own"},
+		ShareLacks:   {"of the %s that it lacks, as {}", "online services are granted less than they ask for"},
+		ShareOffline: {"and %s offline", "what offline work was granted beyond the tenant's own"},
+		ShareLends:   {"lends %s{ }", "what of the tenant's own others use"},
+		ShareKeeps: {"and keeps %s, as its waiting pods do not fit what is free",
+			"what of its own the tenant does not lend"},
+		ShareBursts:    {"bursts since %s", "the burst lifts the borrowing limit"},
+		ShareNoBurst:   {"does not burst: {}", "the tenant wishes to burst, and may not"},
+		ShareGivesBack: {"gives back %s by %s", "the tenant uses more than its limit"},
+		ShareParcels:   {"%s of %s %s that are guaranteed can be kept", "the supply of a class of parcels is short"},
+		ShareLeaves: {
+			"leaves %s of %s %s by %s: it is entitled to %s, and its limits and those who want theirs leave it no more",
+			"the tenant has more parcels than its limit"},
+		OwnBorrowingLimit: {"its borrowing limit (%s) binds", "the tenant may borrow no more"},
+		BorrowingLimit:    {"the borrowing limit of CapacityQuota %s (%s) binds", "a quota above may borrow no more"},
+		LendingLimit:      {"the lending limit of CapacityQuota %s (%s) binds", "another quota lends no more"},
+		SupplyBinds: {"the supply binds: no sibling has %s to lend, and none is left beyond the guarantees",
+			"all that there is has its user"},
+		HolesTooSmall: {"pods of others wait for larger holes than there are",
+			"what is free is in pieces that fit no waiting pod"},
+		LevelUnknown: {"the level of the low-priority capacity is not known", "no cycle has counted the capacity yet"},
+		BelowLow: {"the low-priority capacity is at %s %% of all, below its low watermark of %s %%",
+			"the low watermark ends a burst"},
+		BelowHigh: {"the low-priority capacity is at %s %% of all, below its high watermark of %s %%",
+			"a burst begins above the high watermark alone"},
+		BurstRests: {"its last burst is over and the next may begin at %s", "a tenant rests between two bursts"},
+		TenantShort: {"wants %s, its own and what it can borrow come to %s: {}",
+			"a demand ahead that the division cannot meet"},
+		GuaranteesBeyondSupply: {"all guarantees come to %s, and the machines hold %s: lower some, or add machines",
+			"more is guaranteed than there is"},
+		GuaranteesBeyondParent: {"the guarantees under CapacityQuota %s come to %s of its %s: lower some, or raise its own",
+			"more is guaranteed below a quota than the quota has"},
+	}},
+	{"What an action does", map[Code]entry{
+		ScaleTo:     {"Scale %s -> %s", "replicas of a target are set"},
+		ScaleRole:   {"Scale %s %s -> %s", "the parallelism of one member of a job is set"},
+		ResizeTo:    {"Resize %s %s -> %s", "what pods request is set, in the template or in place"},
+		GiveBackTo:  {"Give back %s -> %s", "an autoscaler gets its own floor again"},
+		StepTo:      {"%s: %s -> %s", "a loan goes from one phase to another"},
+		StepWithin:  {"%s", "a loan changes within its phase"},
+		StepOfRule:  {"%s (%s)", "a loan's step and the rule that wants it"},
+		NoticePod:   {"Notice %s", "the checkpoint notice of a pod is written"},
+		EvictPod:    {"Evict %s", "a pod is evicted by the Eviction API"},
+		KillPod:     {"Kill %s", "a pod that should have ended is deleted without grace"},
+		UnmarkPod:   {"Unmark %s", "a pod's deletion cost is taken back"},
+		StandByPod:  {"StandBy %s", "a pod leaves traffic by its readiness gate"},
+		StandByPods: {"Take %s pods out of traffic", "pods would leave traffic by their readiness gates"},
+		ReturnPod:   {"Return %s", "a pod comes back into traffic"},
+		ReturnPods:  {"Bring %s pods back into traffic", "pods would come back into traffic"},
+		FillRoom:    {"Fill %s", "room is held by a pause pod"},
+		UnfillRoom:  {"Unfill %s", "a pause pod that held room goes"},
+		MarkNode:    {"Mark", "labels and taints of a node are set"},
+		AdoptNode:   {"Adopt", "a machine's share is made from what its pods show"},
+		LendNode:    {"Lend %s", "a machine would begin to empty for a loan"},
+		RecallNode:  {"Recall %s", "a machine would be recalled"},
+		MakeRoomFor: {"Make room for job %s", "members of other jobs would give way to a job"},
+	}},
 	{"What cuts a target", map[Code]entry{
 		MaxReplicas:     {"max replicas", "replicas.max"},
 		Quota:           {"quota", "the tenant's quota"},
@@ -570,7 +690,7 @@ var groups = []group{
 		StrayPodsAtHome: {"%s offline pods are on machine %s, which is home, first %s", "pods are on a machine that is not lent"},
 		NotEmptiedByIt:  {"machine %s is not emptied by it", "the pod that stayed is on a machine that is to be emptied"},
 		EmptyingWaits:   {"%s pods on emptying machines wait: %s", "the disruption ledger of a pool refuses a part of a scale-in"},
-		SecondProposal: {"this plan already holds %s for the loan, and no precedence names the pair; the next plan decides again: {}",
+		SecondProposal: {"this plan already holds {} for the loan, and no precedence names the pair; the next plan decides again: {}",
 			"two rules want two things of a loan"},
 		StepRefused: {"the phase machine refuses it, and the next plan decides again: %s", "a rule wants what the phase does not allow"},
 	}},
@@ -755,7 +875,7 @@ var groups = []group{
 		LinkAsks:          {"%s demands %s, of which %s comes here", "what the call chain sends to the service"},
 		RoomForPart: {"pool %s has room for %s%% of what its services ask for beyond the medians of their tides",
 			"the pool does not hold all insurance"},
-		QuotaLeaves:  {"quota %s leaves %s: %s", "what the tenant may use"},
+		QuotaLeaves:  {"quota %s leaves %s: {}", "what the tenant may use"},
 		ReplicasLeft: {"%s replicas are left", "what the quota leaves, in replicas"},
 		HoldsChainBack: {"{} leaves it %s of the %s replicas that the chain asks of it",
 			"the member that holds its link group back"},

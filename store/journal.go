@@ -184,7 +184,7 @@ func (j *journal) newWithheld(p *planner.Plan) []planner.Withheld {
 	var news []planner.Withheld
 	seen := make(map[held]bool, len(p.Withheld))
 	for _, w := range p.Withheld {
-		k := held{w.Subject, w.Action, w.By.Code}
+		k := held{w.Subject, w.Action.Text(), w.By.Code}
 		seen[k] = true
 		if !j.withheld[k] {
 			news = append(news, w)

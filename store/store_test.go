@@ -164,7 +164,8 @@ func testJournal(t *testing.T, w world) {
 		t.Errorf("the last cycle of an empty journal: %s, %v", at, err)
 	}
 	observed := cycle(4)
-	observed.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/pay"}, Action: "scale 9 -> 4", By: reason.Of(reason.ModeObserve), Why: reason.Said("the ebb")}}
+	observed.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/pay"},
+		Action: reason.Of(reason.ScaleTo, 9, 4), By: reason.Of(reason.ModeObserve), Why: reason.Said("the ebb")}}
 	held := cycle(5)
 	held.Plan.Targets[0].Held = reason.StaleMetrics
 	appendAll(t, s, cycle(1), busy(2, 31, 40), cycle(3), observed, held)

@@ -57,7 +57,7 @@ func subjectsOf(r *loop.Record) []subject {
 		if kind == planner.SubjectRequests {
 			kind = planner.SubjectService
 		}
-		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action, string(w.By.Code),
+		x.lines = append(x.lines, subject{string(kind), w.Subject.Name, w.Action.Text(), string(w.By.Code),
 			joined("held by "+w.By.Text(), w.Why.Text()), OutcomeWithheld})
 	}
 	return x.lines
@@ -78,7 +78,8 @@ func (x *indexer) action(a planner.Action) {
 	message := joined(why.Text(), res.Message)
 	for _, s := range a.Subjects() {
 		if slices.Contains(indexed, string(s.Kind)) {
-			x.lines = append(x.lines, subject{string(s.Kind), s.Name, a.Summary(), string(why.Code), message, string(res.Outcome)})
+			x.lines = append(x.lines, subject{string(s.Kind), s.Name, a.Summary().Text(), string(why.Code), message,
+				string(res.Outcome)})
 		}
 	}
 }

@@ -30,8 +30,10 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		Raises:    []planner.Scale{{Service: "shop/pay", From: 3, To: 4}},
 		Resizes:   []planner.Resize{{Service: "shop/pay", By: fleet.RequestsRecreate, Why: reason.Of(reason.OutOfBounds, "3.5", "less", "more")}},
 		Withheld: []planner.Withheld{
-			{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"}, Action: "resize", By: reason.Of(reason.ModeObserve)},
-			{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 2 -> 3", By: reason.Of(reason.Frozen, "a change")},
+			{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"}, Action: reason.Of(reason.ResizeTo,
+				"InPlace", "a", "b"), By: reason.Of(reason.ModeObserve)},
+			{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: reason.Of(reason.ScaleTo, 2, 3),
+				By: reason.Of(reason.Frozen, "a change")},
 		},
 	}
 	var results []loop.Result
@@ -56,9 +58,10 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		{KindJob, "train/bert", "Scale worker 2 -> 1", "", "", "Done"},
 		{KindNode, "n1", "Mark", "", "", "Done"},
 		{KindService, "shop/pay", "Scale 3 -> 4", "", "", "Done"},
-		{KindService, "shop/pay", p.Resizes[0].Summary(), "OutOfBounds", "3.5 days of usage ask for less a replica; it requests more", "Done"},
+		{KindService, "shop/pay", p.Resizes[0].Summary().Text(), "OutOfBounds",
+			"3.5 days of usage ask for less a replica; it requests more", "Done"},
 		{KindService, "shop/cart", "resize", "ModeObserve", "held by mode Observe", OutcomeWithheld},
-		{KindService, "shop/cart", "scale 2 -> 3", "Frozen", "held by freeze: a change", OutcomeWithheld},
+		{KindService, "shop/cart", 3, "Frozen", "held by freeze: a change", OutcomeWithheld},
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%+v is not among\n%+v", want, lines)
@@ -71,24 +74,26 @@ func TestNewWithheld(t *testing.T) {
 	var j journal
 	j.init()
 	size := planner.Subject{Kind: planner.SubjectService, Name: "shop/cart"}
-	held := func(action string, by reason.Reason) int {
-		return len(j.newWithheld(&planner.Plan{Withheld: []planner.Withheld{{Subject: size, Action: action, By: by}}}))
+	held := func(to int, by reason.Reason) int {
+		return len(j.newWithheld(&planner.Plan{Withheld: []planner.Withheld{{Subject: size,
+			Action: reason.Of(reason.ScaleTo, 2, to), By: by}}}))
 	}
 	contested := func(times int) reason.Reason {
 		return reason.Of(reason.Contested, "argocd", "spec.replicas", "cart", times)
 	}
 	for _, c := range []struct {
-		name, action string
-		by           reason.Reason
-		want         int
+		name string
+		to   int
+		by   reason.Reason
+		want int
 	}{
-		{"the first time", "scale 2 -> 3", contested(3), 1},
-		{"again", "scale 2 -> 3", contested(3), 0},
-		{"taken back once more", "scale 2 -> 3", contested(4), 0},
-		{"another cause", "scale 2 -> 3", reason.Of(reason.Frozen, "a change"), 1},
-		{"another action", "scale 2 -> 4", reason.Of(reason.Frozen, "a change"), 1},
+		{"the first time", 3, contested(3), 1},
+		{"again", 3, contested(3), 0},
+		{"taken back once more", 3, contested(4), 0},
+		{"another cause", 3, reason.Of(reason.Frozen, "a change"), 1},
+		{"another action", 4, reason.Of(reason.Frozen, "a change"), 1},
 	} {
-		if got := held(c.action, c.by); got != c.want {
+		if got := held(c.to, c.by); got != c.want {
 			t.Errorf("%s: %d are news, want %d", c.name, got, c.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/kubetest"
 	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/quota"
+	"github.com/springtide/springtide/reason"
 )
 
 // A tenant's news is reported once, and again for another day or another notice. Its jobs hear of what they give back.
@@ -25,8 +26,9 @@ func TestTenantEvents(t *testing.T) {
 			d := &rep.Plan.Division
 			d.Shares = []quota.Share{{Tenant: "train", OverOffline: fleet.Resources{CPU: fleet.MilliCPU(by)}, OverSince: since, Deadline: since.Add(10 * time.Minute),
 				Bursting: true, BurstSince: kubetest.Now}}
-			d.Short = []quota.Short{{Tenant: "train", From: short, By: fleet.Resources{CPU: fleet.MilliCPU(by)}, Why: "a window opens"}}
-			d.Oversold = []quota.Oversold{{Tenant: "train", From: friday, Why: "too much"}}
+			d.Short = []quota.Short{{Tenant: "train", From: short, By: fleet.Resources{CPU: fleet.MilliCPU(by)},
+				Why: reason.Said("a window opens")}}
+			d.Oversold = []quota.Oversold{{Tenant: "train", From: friday, Why: reason.Said("too much")}}
 		}
 	}
 	shorts := func(first time.Time, by int64, next time.Time, more int64) func(*loop.Report) {

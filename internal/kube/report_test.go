@@ -526,9 +526,12 @@ func TestReportSaysTroublesOnce(t *testing.T) {
 		t.Errorf("the ordinary pace of scaling is no event: %v", quiet)
 	}
 	_, would := r.cycle(t, func(rep *loop.Report) {
-		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"}, Action: "scale 3 -> 5", By: reason.Of(reason.ModeRecommend), Why: reason.Said("the tide rises")}}
+		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "service", Name: "shop/cart"},
+			Action: reason.Of(reason.ScaleTo, 3, 5), By: reason.Of(reason.ModeRecommend),
+			Why: reason.Said("the tide rises")}}
 	})
-	if diff := cmp.Diff([]string{"Normal WouldScale scale 3 -> 5, held by mode Recommend: the tide rises"}, would); diff != "" {
+	if diff := cmp.Diff([]string{"Normal WouldScale Scale 3 -> 5, held by mode Recommend: the tide rises"},
+		would); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
@@ -686,16 +689,18 @@ func TestReportTenant(t *testing.T) {
 		want string
 	}{
 		{"short", func(d *quota.Division, at time.Time) {
-			d.Short = []quota.Short{{Tenant: "shop", From: at, By: fleet.Resources{CPU: 20_000}, Why: "wants more"}}
+			d.Short = []quota.Short{{Tenant: "shop", From: at, By: fleet.Resources{CPU: 20_000},
+				Why: reason.Said("wants more")}}
 		}, "Ready=False/Short"},
 		{"short on another day", func(d *quota.Division, at time.Time) {
-			d.Short = []quota.Short{{Tenant: "shop", From: at.Add(72 * time.Hour), By: fleet.Resources{CPU: 20_000}, Why: "wants more"}}
+			d.Short = []quota.Short{{Tenant: "shop", From: at.Add(72 * time.Hour), By: fleet.Resources{CPU: 20_000},
+				Why: reason.Said("wants more")}}
 		}, "Ready=True/ShortAhead"},
 		{"oversold", func(d *quota.Division, at time.Time) {
-			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at, Why: "too much"}}
+			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at, Why: reason.Said("too much")}}
 		}, "GuaranteeKept=False/Oversold"},
 		{"oversold on another day", func(d *quota.Division, at time.Time) {
-			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at.Add(72 * time.Hour), Why: "too much"}}
+			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at.Add(72 * time.Hour), Why: reason.Said("too much")}}
 		}, "GuaranteeKept=True/OversoldAhead"},
 		{"over", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", OverOnline: fleet.Resources{CPU: 3_000}, OverSince: at, Deadline: at.Add(time.Minute)}}
@@ -708,7 +713,7 @@ func TestReportTenant(t *testing.T) {
 		}, "GuaranteeKept=False/Oversold"},
 		{"too few parcels, and oversold on another day", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Guarantee: 3, Entitled: 2}}}}
-			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at.Add(72 * time.Hour), Why: "too much"}}
+			d.Oversold = []quota.Oversold{{Tenant: "shop", From: at.Add(72 * time.Hour), Why: reason.Said("too much")}}
 		}, "GuaranteeKept=False/Oversold"},
 		{"on too many parcels", func(d *quota.Division, at time.Time) {
 			d.Shares = []quota.Share{{Tenant: "shop", Parcels: []quota.ParcelShare{{Over: 1}}, OverSince: at, Deadline: at.Add(time.Minute)}}

@@ -175,7 +175,7 @@ func (c *Reporter) reportTroubles(r *loop.Report) {
 		}
 		id := w.Subject.Name
 		ref := c.serviceReference(fleet.ServiceID(id))
-		if ref == nil || !c.News("would "+id, w.Action) {
+		if ref == nil || !c.News("would "+id, w.Action.Text()) {
 			continue
 		}
 		c.Record(ref, catalog.EventWouldScale, w.Action, w.By, w.Why.Text())

@@ -74,7 +74,7 @@ func shareStatus(s *v1alpha1.CapacityQuotaStatus, x *quota.Share) {
 	}
 	s.Entitled, s.Borrowed, s.Lent = convert.APIAmounts(x.Entitled),
 		convert.APIAmounts(x.Borrowed.Add(x.BorrowedOffline)), convert.APIAmounts(x.Lent)
-	s.Limit, s.Reason = convert.APIAmounts(x.Limit), v1alpha1.Clip(x.Why, v1alpha1.MaxReasonLength)
+	s.Limit, s.Reason = convert.APIAmounts(x.Limit), v1alpha1.Clip(x.Why.Text(), v1alpha1.MaxReasonLength)
 	// Rounded up: what was announced is never taken back by a second.
 	s.OverSince, s.DrainDeadline, s.BurstSince = convert.StampUp(x.OverSince), convert.StampUp(x.Deadline),
 		convert.StampUp(x.BurstSince)
@@ -145,7 +145,7 @@ func (c *conditions) tenant(d *quota.Division, t *fleet.Tenant, x *quota.Share) 
 		c.drop(catalog.ConditionBursting)
 	case x.Bursting:
 		c.set(catalog.QuotaBursting, t.Burst.Percent, burstEnds(t, x))
-	case x.BurstWhy != "":
+	case !x.BurstWhy.None():
 		c.set(catalog.QuotaBurstingRefused, x.BurstWhy)
 	default:
 		c.set(catalog.QuotaBurstingNotNeeded)
