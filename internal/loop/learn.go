@@ -186,7 +186,9 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 			todo[k].batch.CoresMost = hpa.CoresMost(&r.services[i], s.Node)
 			todo[k].batch.Starts = startsOf(&r.services[i], l.ready, progress.started, to)
 			known := l.portraits[r.services[i].ID]
-			agree(&todo[k].batch.Levels, &r.services[i], &known)
+			levels := &todo[k].batch.Levels
+			agree(levels, &r.services[i], &known)
+			levels.Apart = slices.Concat(levels.Apart, progress.apart)
 		}
 	}
 	slices.SortFunc(todo, func(a, b work) int { return cmp.Compare(a.id, b.id) })
@@ -208,6 +210,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 		id := todo[i].id
 		doubted := l.portraits[id].Doubt.Quarantined() || folded[i].Doubt.Quarantined()
 		l.portraits[id] = folded[i]
+		l.progressOf(id).apart = l.progressOf(id).apart.after(folded[i].End)
 		l.folded(id, doubted, to)
 		if !folded[i].Doubt.Quarantined() {
 			l.progressOf(id).started = to

@@ -105,6 +105,8 @@ type Loop struct {
 	ready firstReady
 	// progress is how far the history of each service is learned; see [Loop.progressOf].
 	progress map[fleet.ServiceID]*progress
+	// seen is when the cycle before saw the cluster.
+	seen     time.Time
 	promises promises
 }
 
@@ -120,6 +122,8 @@ type progress struct {
 	// started is up to when the portrait has learned start-ups: not as far as it was read while it is in doubt.
 	started time.Time
 	moments moments
+	// apart are times that teach no capacity, whose minutes are not learned yet.
+	apart aparts
 	// looks is what the totals of live samples remember.
 	looks signal.Looks
 }
@@ -239,6 +243,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 
 	l.paces.watch(s)
 	l.ready.see(s)
+	l.noteApart(s)
 	historyErr := l.learn(ctx, s)
 	t.lap("learn")
 	l.restore(ctx, s)

@@ -487,3 +487,29 @@ func TestABrokenQuietHourIsNoCapacity(t *testing.T) {
 		})
 	}
 }
+
+// TestThrottled: what a CPU limit holds back teaches nothing while the level holds, and a broken minute lowers the
+// capacity as any other: the limit is broken for users too.
+func TestThrottled(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		apart Apart
+		value float64
+		left  bool
+	}{
+		{"holds", Throttled, 0.1, true},
+		{"breaks", Throttled, 2, false},
+		{"breaks while it rolls over", Throttled | RollOver, 2, true},
+		{"breaks as it rolls over", RollOver, 2, true},
+	} {
+		var l Level
+		at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+		for i := range 10 {
+			l.Observe(Minute{At: at.Add(time.Duration(i) * time.Minute), Load: 50, Value: c.value, Apart: c.apart},
+				Terms{Limit: 1, Objective: 0.99, Rule: 60})
+		}
+		if left := l.Left != [aparts]float64{}; left != c.left || (len(l.Bins) == 0) != c.left {
+			t.Errorf("%s: kept apart %v, %d bins; want %v", c.name, l.Left, len(l.Bins), c.left)
+		}
+	}
+}

@@ -55,7 +55,9 @@ func (l *Level) Observe(m Minute, t Terms) {
 	}
 	l.agree(t)
 	l.pass(m.At, t)
-	if m.Apart != 0 {
+	// What a limit holds back says nothing good of the load, but a level that breaks there is broken for users too.
+	broke := m.teaches() && cellOf(m.Value, l.Limit) >= heldCells
+	if m.Apart != 0 && !(m.Apart == Throttled && broke) {
 		l.keepApart(m.Apart)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/portrait/capacity"
 	"github.com/springtide/springtide/series"
 	"github.com/springtide/springtide/slo"
 )
@@ -66,13 +67,15 @@ type levelReader struct {
 	// measured is what measures brought, own what services' own sources did.
 	measured map[measure]map[workload][]float64
 	own      map[metricKey][]float64
+	// aside are the signs of minutes that teach no capacity, by why.
+	aside map[capacity.Apart]map[workload][]float64
 }
 
 // readLevels reads the levels of services. A level that cannot be read is a hole: it teaches nothing, and holds nothing
 // else up.
 func (h *History) readLevels(ctx context.Context, services []fleet.Service, from, to time.Time) *levelReader {
 	r := &levelReader{h: h, grid: h.gridOf(from, to), measured: map[measure]map[workload][]float64{},
-		own: map[metricKey][]float64{}}
+		own: map[metricKey][]float64{}, aside: map[capacity.Apart]map[workload][]float64{}}
 	if r.grid.cells == 0 {
 		return r
 	}
@@ -83,21 +86,24 @@ func (h *History) readLevels(ctx context.Context, services []fleet.Service, from
 		}
 		_ = refused.ask(services, func(sc scope) error { return r.readMeasure(ctx, m, sc, len(services)) })
 	}
+	r.readAside(ctx, services, &refused)
 	r.readOwn(ctx, services)
 	return r
 }
 
-// readMeasure reads a measure in chunks of what the source may answer at once.
+// readMeasure reads a measure.
 func (r *levelReader) readMeasure(ctx context.Context, m measure, sc scope, services int) error {
-	expr := r.h.valueOf(m, r.h.readingOf(sc, r.h.paces().measured()))
-	into := r.measured[m]
-	if into == nil {
-		into = map[workload][]float64{}
-		r.measured[m] = into
+	if r.measured[m] == nil {
+		r.measured[m] = map[workload][]float64{}
 	}
+	return r.readInto(ctx, r.measured[m], m.String(), r.h.valueOf(m, r.h.readingOf(sc, r.h.paces().measured())), services)
+}
+
+// readInto reads the values of an expression by workload, in chunks of what the source may answer at once.
+func (r *levelReader) readInto(ctx context.Context, into map[workload][]float64, what, expr string, services int) error {
 	for a := 0; a < r.grid.cells; {
 		b := min(a+min(max(r.h.o.MaxSamples/max(services, 1), minCells), maxPoints), r.grid.cells)
-		answer, err := r.h.matrix(ctx, "history of "+m.String(), expr, r.span(a, b))
+		answer, err := r.h.matrix(ctx, "history of "+what, expr, r.span(a, b))
 		if err != nil {
 			return err
 		}
@@ -218,6 +224,7 @@ func (r *levelReader) of(s *fleet.Service) portrait.Levels {
 				Values: series.Series{Start: r.grid.start, Step: r.grid.step, Values: values}})
 		}
 	}
+	out.Apart = r.apart(s)
 	return out
 }
 
