@@ -97,6 +97,10 @@ func ruleFor(svc *fleet.Service, p *portrait.Portrait, util float64) (float64, b
 			out, ok = m.Target, true
 		}
 	}
+	if work := svc.SLO.Level(fleet.LevelNameThroughput); work != nil && work.PerReplica > 0 &&
+		p.Signal == portrait.Requests && (!ok || work.PerReplica < out) {
+		out, ok = work.PerReplica, true
+	}
 	return out, ok && signal.Sound(out) && out > 0
 }
 

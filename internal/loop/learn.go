@@ -222,7 +222,7 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 		progress.read = to
 		if r.young {
 			progress.again = false
-			progress.look = look{to, r.services[i].Target, r.services[i].TargetKind}
+			progress.look = look{to, subjectOf(&r.services[i])}
 		}
 		if _, ok := l.portraits[id]; !ok && r.young {
 			l.portraits[id] = portrait.Portrait{Version: portrait.Version, Service: id, End: to}

@@ -230,22 +230,36 @@ func (v *view) look(r *slo.Record) slo.Look {
 }
 
 // limit is what the value of a level must not exceed; false where no look can say that it is kept. Work is done as it
-// arrives while the ready replicas do as much, and a backlog in time while what they do beyond that is enough: both
-// need the operator's figure of what a replica does.
+// arrives while the ready replicas do as much, and a backlog in time while what they do beyond that is enough.
 func (v *view) limit(l *fleet.Level) (float64, bool) {
 	if l.Kind != fleet.LevelThroughput && l.Kind != fleet.LevelBacklog {
 		return l.Limit, true
 	}
 	work := v.svc.SLO.Level(fleet.LevelNameThroughput)
-	if work == nil || !(work.PerReplica > 0) {
+	if work == nil {
 		return 0, false
 	}
-	done := work.PerReplica * float64(v.svc.Ready())
+	does := v.does(work)
+	if !(does > 0) {
+		return 0, false
+	}
+	done := does * float64(v.svc.Ready())
 	if l.Kind == fleet.LevelThroughput {
 		return done, true
 	}
 	arrives := v.measured(work)
 	return max(done-arrives.Value, 0) * l.DrainWithin.Seconds(), arrives.OK
+}
+
+// does is how much work a replica does a second at most: by the operator, else what the CPU that it requests did of it.
+func (v *view) does(work *fleet.Level) float64 {
+	if work.PerReplica > 0 {
+		return work.PerReplica
+	}
+	if v.portrait.Signal != portrait.Requests {
+		return 0
+	}
+	return portrait.CapacityPerReplica(*v.portrait, v.svc.Request, 1).Value
 }
 
 // idle reports whether the service is known to have no load. One that is measured by the CPU that it uses never is.

@@ -34,21 +34,36 @@ func (s *Summary) next() time.Time {
 	return s.Made.Add(day)
 }
 
-// look is when the whole backfill of a service was last read, and which target that was of.
+// look is when the whole backfill of a service was last read, and of what.
 type look struct {
-	at     time.Time
-	target fleet.Name
-	kind   string
+	at time.Time
+	of subject
 }
 
-// nextLook is when the whole backfill of a service is to be read: once a day, when its summary is due, and when its target is another one.
+// subject is what a history is of: another one is learned again.
+type subject struct {
+	target fleet.Name
+	kind   string
+	// load is the query of the work that arrives, which has units of its own; empty where requests or CPU are the load.
+	load string
+}
+
+func subjectOf(s *fleet.Service) subject {
+	out := subject{target: s.Target, kind: s.TargetKind}
+	if l := s.SLO.Level(fleet.LevelNameThroughput); l != nil {
+		out.load = l.Source.Query
+	}
+	return out
+}
+
+// nextLook is when the whole backfill of a service is to be read: once a day, when its summary is due, and when it is of something else.
 func (l *Loop) nextLook(s *fleet.Service) time.Time {
 	last, sum := l.progressOf(s.ID).look, l.summaries[s.ID]
 	next := sum.next()
 	if daily := last.at.Add(day); daily.Before(next) {
 		next = daily
 	}
-	if last.target != s.Target || last.kind != s.TargetKind {
+	if last.of != subjectOf(s) {
 		next = time.Time{}
 	}
 	return next
@@ -62,7 +77,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 	for i := range services {
 		s := &services[i]
 		if p := l.progressOf(s.ID); p.look.at.IsZero() { // a process that starts does not read everything at once
-			p.look = look{now, s.Target, s.TargetKind}
+			p.look = look{now, subjectOf(s)}
 		}
 		if !now.Before(l.nextLook(s)) {
 			due = append(due, services[i])
@@ -85,7 +100,7 @@ func (l *Loop) summarise(ctx context.Context, now time.Time, services []fleet.Se
 	for i := range due {
 		s := &due[i]
 		l.readBack(s, of[s.ID])
-		l.progressOf(s.ID).look = look{now, s.Target, s.TargetKind}
+		l.progressOf(s.ID).look = look{now, subjectOf(s)}
 		if x := l.summaries[s.ID]; !now.Before(x.next()) {
 			sums = append(sums, *s)
 		}
@@ -104,10 +119,11 @@ func (l *Loop) readBack(s *fleet.Service, b portrait.Batch) {
 	known := p.Lacks(&b)
 	progress := l.progressOf(s.ID)
 	last := progress.look
-	moved := !last.at.IsZero() && (last.target != s.Target || last.kind != s.TargetKind)
+	moved := !last.at.IsZero() && last.of != subjectOf(s)
 	if least := int(readBackGain / p.Step); known >= least || moved && known > -least {
 		progress.again = true
-		l.p.Log.Info("the source knows more history than was learned: it is read back", "service", s.ID, "steps", known, "target changed", moved)
+		l.p.Log.Info("the source knows more history than was learned: it is read back", "service", s.ID, "steps",
+			known, "subject changed", moved)
 	}
 }
 

@@ -2,6 +2,7 @@ package promql
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -67,6 +68,8 @@ type levelReader struct {
 	// measured is what measures brought, own what services' own sources did.
 	measured map[measure]map[workload][]float64
 	own      map[metricKey][]float64
+	// failed are the services whose load is a query that could not be read.
+	failed map[fleet.ServiceID]error
 	// aside are the signs of minutes that teach no capacity, by why.
 	aside map[capacity.Apart]map[workload][]float64
 }
@@ -75,7 +78,8 @@ type levelReader struct {
 // else up.
 func (h *History) readLevels(ctx context.Context, services []fleet.Service, from, to time.Time) *levelReader {
 	r := &levelReader{h: h, grid: h.gridOf(from, to), measured: map[measure]map[workload][]float64{},
-		own: map[metricKey][]float64{}, aside: map[capacity.Apart]map[workload][]float64{}}
+		own: map[metricKey][]float64{}, failed: map[fleet.ServiceID]error{},
+		aside: map[capacity.Apart]map[workload][]float64{}}
 	if r.grid.cells == 0 {
 		return r
 	}
@@ -87,6 +91,7 @@ func (h *History) readLevels(ctx context.Context, services []fleet.Service, from
 		_ = refused.ask(services, func(sc scope) error { return r.readMeasure(ctx, m, sc, len(services)) })
 	}
 	r.readAside(ctx, services, &refused)
+	r.readLoads(ctx, services)
 	r.readOwn(ctx, services)
 	return r
 }
@@ -130,6 +135,59 @@ func (r *levelReader) span(a, b int) apiv1.Range {
 	return apiv1.Range{Start: r.grid.time(a + 1), End: r.grid.time(b), Step: r.grid.step}
 }
 
+// readLoads reads the queries that are the loads of services. One that fails leaves its service unread until the next
+// reading: a hole that was folded into a portrait would never be read again.
+func (r *levelReader) readLoads(ctx context.Context, services []fleet.Service) {
+	ctx, cancel := context.WithTimeout(ctx, ownTime)
+	defer cancel()
+	for i := range services {
+		q, ok := arrivals(&services[i])
+		if !ok {
+			continue
+		}
+		values, err := r.askOwn(ctx, &q)
+		if err != nil {
+			r.failed[services[i].ID] = fmt.Errorf("spec.slo.throughput.query: %w", err)
+			continue
+		}
+		r.own[q.key] = values
+	}
+}
+
+// arrivals is the query of the work that arrives at a service, which is its load.
+func arrivals(s *fleet.Service) (ownQuery, bool) {
+	if l := s.SLO.Level(fleet.LevelNameThroughput); l != nil {
+		if of := ownQueries(s, l); len(of) == 1 {
+			return of[0], true
+		}
+	}
+	return ownQuery{}, false
+}
+
+// loadFor is the load of a service on the grid of history: the work that arrives, by its query, else what a preset
+// counts, else the requests that are read for all services.
+func (r *levelReader) loadFor(s *fleet.Service, b *batch, start time.Time, step time.Duration) []float64 {
+	q, ok := arrivals(s)
+	if !ok {
+		return b.loadFor(s)
+	}
+	out := series.New(start, step, len(b.cpu)).Values
+	sum, n := make([]float64, len(out)), make([]int, len(out))
+	for i, v := range r.own[q.key] {
+		if k := int(r.grid.time(i).Sub(start) / step); !math.IsNaN(v) && k >= 0 && k < len(out) &&
+			!r.grid.time(i).Before(start) {
+			sum[k] += v
+			n[k]++
+		}
+	}
+	for k := range out {
+		if 2*n[k]*int(r.grid.step/time.Second) >= int(step/time.Second) && n[k] > 0 {
+			out[k] = sum[k] / float64(n[k])
+		}
+	}
+	return out
+}
+
 // readOwn reads the services' own sources, as many as there is time for.
 func (r *levelReader) readOwn(ctx context.Context, services []fleet.Service) {
 	var all []ownQuery
@@ -150,35 +208,58 @@ func (r *levelReader) readOwn(ctx context.Context, services []fleet.Service) {
 		q := all[r.h.nextOwn%len(all)]
 		r.h.nextOwn = (r.h.nextOwn + 1) % len(all)
 		r.h.mu.Unlock()
-		if values := r.askOwn(ctx, &q); values != nil {
+		if values, _ := r.askOwn(ctx, &q); values != nil {
 			r.own[q.key] = values
 		}
 	}
 }
 
-// askOwn reads one of a service's own sources; nil where it cannot be read. A value without new samples is a hole.
-func (r *levelReader) askOwn(ctx context.Context, q *ownQuery) []float64 {
+// askOwn reads one of a service's own sources, in chunks of what Prometheus answers at once; nil where it gives no
+// single series. A value without new samples is a hole.
+func (r *levelReader) askOwn(ctx context.Context, q *ownQuery) ([]float64, error) {
 	expr, _, err := r.h.ownExpr(q)
 	if err != nil {
-		return nil
+		return nil, err
 	}
+	var out []float64
+	for a := 0; a < r.grid.cells; a += maxPoints {
+		b := min(a+maxPoints, r.grid.cells)
+		answer, err := r.askSpan(ctx, q, expr, a, b)
+		if err != nil {
+			return nil, err
+		}
+		if part := r.ofOwn(q, answer); part != nil {
+			if out == nil {
+				out = series.New(r.grid.start, r.grid.step, r.grid.cells).Values
+			}
+			copy(out[a:b], part[a:b])
+		}
+		if r.h.o.Alive != nil {
+			r.h.o.Alive()
+		}
+	}
+	return out, nil
+}
+
+// askSpan asks a service's own source for the cells [a, b).
+func (r *levelReader) askSpan(ctx context.Context, q *ownQuery, expr string, a, b int) (model.Matrix, error) {
 	patience := ownPatience * r.h.o.TenantTimeout
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r.h.meter.add(Cost{TenantQueries: 1})
-	span := r.span(0, min(r.grid.cells, maxPoints))
-	v, warnings, _, err := r.h.api.QueryRange(ctx, expr, span, append(r.h.tenantLimits(q), apiv1.WithTimeout(patience))...)
+	v, warnings, _, err := r.h.api.QueryRange(ctx, expr, r.span(a, b),
+		append(r.h.tenantLimits(q), apiv1.WithTimeout(patience))...)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	answer, ok := v.(model.Matrix)
-	if err := r.h.outcome(q.key.String()+" of "+string(q.key.service), withoutLimit(warnings), nil); err != nil || !ok {
-		return nil
+	if err := r.h.outcome(q.key.String()+" of "+string(q.key.service), withoutLimit(warnings), nil); err != nil {
+		return nil, err
 	}
-	return r.ofOwn(q, answer)
+	answer, _ := v.(model.Matrix)
+	return answer, nil
 }
 
-// ofOwn is the one series of an answer, where its samples were new.
+// ofOwn is the one series of an answer, where its samples were new; nil where there is none, or more than one.
 func (r *levelReader) ofOwn(q *ownQuery, answer model.Matrix) []float64 {
 	gaps := func() []float64 { return series.New(r.grid.start, r.grid.step, r.grid.cells).Values }
 	out, sampled, found := gaps(), gaps(), 0

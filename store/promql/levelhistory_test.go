@@ -1,6 +1,7 @@
 package promql
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/loop"
 	"github.com/springtide/springtide/portrait"
 )
 
@@ -121,5 +123,57 @@ func TestLevelHistoryOfABackfill(t *testing.T) {
 	day := questions(at(-24 * time.Hour))
 	if weeks := questions(at(-14 * 24 * time.Hour)); weeks > day {
 		t.Errorf("%d questions of a day, %d of two weeks", day, weeks)
+	}
+}
+
+// TestThroughputIsTheLoad: what arrives by the service's own query is its load, in history and live, on the grid of
+// history; a query that fails leaves its service unread, and no other.
+func TestThroughputIsTheLoad(t *testing.T) {
+	p := newProm(t, owners+oneCPU+`
+  queued_total{namespace="shop"} 0+150x20 3000+300x40
+`, 1e6)
+	h := p.history(Options{ScrapeInterval: 15 * time.Second})
+	work := func(query string) fleet.Level {
+		return fleet.Level{Kind: fleet.LevelThroughput, Name: fleet.LevelNameThroughput, Source: fleet.Source{Query: query}}
+	}
+	const query = "sum(rate(queued_total[2m]))"
+	services := measured(work(query))
+	batches, err := h.Since(t.Context(), services, at(0), at(14*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, b := range batches {
+		for i, v := range b.Load.Values {
+			sum, n := 0.0, 0
+			for m := range int(b.Load.Step / time.Minute) {
+				if x, ok := p.evaluate(query, b.Load.Time(i).Add(time.Duration(m+1)*time.Minute))["{}"]; ok {
+					sum, n = sum+x, n+1
+				}
+			}
+			if n > 0 && math.Abs(v/(sum/float64(n))-1) > 1e-9 {
+				t.Errorf("the load from %v is %v, by hand %v", b.Load.Time(i), v, sum/float64(n))
+			}
+			seen++
+		}
+	}
+	if seen == 0 {
+		t.Error("no load")
+	}
+	if err := h.Prefetch(t.Context(), services, at(14*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	live, err := observed(h, services, at(14*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := live["shop/cart"]; math.Abs(got.Load.Value-20) > 1e-9 || got.LoadSignal != portrait.Requests {
+		t.Errorf("live load %+v of %s, want 20 a second", got.Load, got.LoadSignal)
+	}
+	services = measured(work("sum(rate(queued_total[2m])) * on (pod) group_left () {namespace=\"shop\"}"))
+	var unread *loop.UnreadError
+	if _, err := h.Since(t.Context(), services, at(0), at(14*time.Minute)); !errors.As(err, &unread) ||
+		unread.Services["shop/cart"] == nil {
+		t.Errorf("a query that fails: %v", err)
 	}
 }

@@ -137,6 +137,9 @@ func (x *index) service(s *fleet.Service, every cadence, measured time.Duration)
 			out.Requests, out.RequestsWindow = v, measured
 		}
 	}
+	if q, ok := arrivals(s); ok {
+		out.Requests = x.tenant[q.key]
+	}
 	for _, m := range s.Metrics {
 		v, ok := x.tenant[metricKey{service: s.ID, metric: m.Name, expr: m.Query}]
 		if m.Type != fleet.MetricQuery || !ok {

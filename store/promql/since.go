@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -144,8 +145,8 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 	levels := h.readLevels(ctx, services, from, to)
 	out := func(yield func(fleet.ServiceID, portrait.Batch) bool) {
 		for i := range services {
-			if b := batches[targetOf(&services[i])]; b != nil {
-				out, ok := trim(b, b.loadFor(&services[i]), start, h.o.Step)
+			if b := batches[targetOf(&services[i])]; b != nil && levels.failed[services[i].ID] == nil {
+				out, ok := trim(b, levels.loadFor(&services[i], b, start, h.o.Step), start, h.o.Step)
 				out.Levels = levels.of(&services[i])
 				if ok && !yield(services[i].ID, out) {
 					return
@@ -153,7 +154,9 @@ func (h *History) Since(ctx context.Context, services []fleet.Service, from, to 
 			}
 		}
 	}
-	if unread := refused.byService(services); len(unread) > 0 {
+	unread := refused.byService(services)
+	maps.Copy(unread, levels.failed)
+	if len(unread) > 0 {
 		return out, &loop.UnreadError{Services: unread}
 	}
 	return out, nil
