@@ -55,7 +55,7 @@ func findings(w *workload, b portrait.Batch, known bool, from *trial.History) *f
 		f.head = append(f.head, fmt.Sprintf("Measured over %d days.", from.Days()))
 	}
 	f.replicas(w, b.Ready)
-	if !f.latency(b) {
+	if !f.latency(w, b) {
 		f.utilization(w, b)
 	}
 	if len(f.objectiveWhy) == 0 {
@@ -82,7 +82,7 @@ func (f *found) replicas(w *workload, ready series.Series) {
 }
 
 // latency proposes a limit of p99 where it is measured.
-func (f *found) latency(b portrait.Batch) bool {
+func (f *found) latency(w *workload, b portrait.Batch) bool {
 	i := slices.IndexFunc(b.Levels.Of, func(v portrait.LevelValues) bool {
 		return v.Name == fleet.LatencyName(latencyQuantile)
 	})
@@ -95,10 +95,14 @@ func (f *found) latency(b portrait.Batch) bool {
 	}
 	limit, share := keptLimit(values)
 	of := time.Duration(limit * float64(time.Second))
+	source := ""
+	if w.preset != fleet.PresetOTel {
+		source = fmt.Sprintf(", source: {preset: %s}", w.preset)
+	}
 	f.levels = append(f.levels, level{
-		text: fmt.Sprintf("latency: [{percentile: \"99\", under: %s}]", v1alpha1.DurationOf(of)),
-		why: []string{fmt.Sprintf("p99 by the preset otel was %s in half of the minutes and %s in all but one of a thousand;",
-			rounded(at(values, 0.5)), rounded(at(values, 0.999))),
+		text: fmt.Sprintf("latency: [{percentile: \"99\", under: %s%s}]", v1alpha1.DurationOf(of), source),
+		why: []string{fmt.Sprintf("p99 by the preset %s was %s in half of the minutes and %s in all but one of a thousand;",
+			w.preset, rounded(at(values, 0.5)), rounded(at(values, 0.999))),
 			fmt.Sprintf("%s was kept in %.3f %% of %d minutes. What should users feel? That is the limit", of,
 				100*keptBy(values, limit),
 				len(values))}})

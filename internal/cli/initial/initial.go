@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
@@ -76,14 +77,36 @@ type workload struct {
 	name     fleet.Name
 	replicas int32
 	request  fleet.Resources
+	// preset measures its latency.
+	preset string
 	// scalers are what sizes it today.
 	scalers []takeover.Incumbent
 }
 
 // service is the workload as what the source of history is asked for: with a level of each kind that it may have.
 func (w *workload) service() fleet.Service {
+	latency := fleet.Latency(latencyQuantile, maxLatency)
+	latency.Source.Preset = w.preset
 	return fleet.Service{ID: fleet.ServiceID(w.name.String()), Target: w.name, TargetKind: w.kind, TargetFound: true,
-		SLO: fleet.Levels(fleet.Latency(latencyQuantile, maxLatency), fleet.CPU(1)), Request: w.request}
+		SLO: fleet.Levels(latency, fleet.CPU(1)), Request: w.request}
+}
+
+// measured finds the first preset that has a latency of each workload.
+func measured(ctx context.Context, from *trial.History, all []workload, services []fleet.Service, now time.Time) error {
+	fits, err := from.Fits(ctx, services, now)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		for _, f := range fits[services[i].ID] {
+			if f.Latency {
+				all[i].preset = f.Preset
+				services[i] = all[i].service()
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // draft writes a draft for each workload. passed says which workloads were passed over, and why.
@@ -114,6 +137,9 @@ func draft(ctx context.Context, c *cluster.Clients, from *trial.History, namespa
 	}
 	history := map[fleet.ServiceID]portrait.Batch{}
 	if from.Given() && len(services) > 0 {
+		if err := measured(ctx, from, all, services, c.Now()); err != nil {
+			return nil, nil, err
+		}
 		if history, err = from.Read(ctx, services, c.Now()); err != nil {
 			return nil, nil, err
 		}
@@ -138,12 +164,12 @@ func workloads(ctx context.Context, c *cluster.Clients, namespace string) ([]wor
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		out = append(out, workload{kind: "Deployment", name: fleet.Name{Namespace: namespace, Name: d.Name},
-			replicas: replicas(d.Spec.Replicas), request: convert.PodRequests(&d.Spec.Template.Spec)})
+			preset: fleet.PresetOTel, replicas: replicas(d.Spec.Replicas), request: convert.PodRequests(&d.Spec.Template.Spec)})
 	}
 	for i := range sets.Items {
 		s := &sets.Items[i]
 		out = append(out, workload{kind: "StatefulSet", name: fleet.Name{Namespace: namespace, Name: s.Name},
-			replicas: replicas(s.Spec.Replicas), request: convert.PodRequests(&s.Spec.Template.Spec)})
+			preset: fleet.PresetOTel, replicas: replicas(s.Spec.Replicas), request: convert.PodRequests(&s.Spec.Template.Spec)})
 	}
 	slices.SortFunc(out, func(a, b workload) int {
 		return cmp.Or(cmp.Compare(a.name.Name, b.name.Name), cmp.Compare(a.kind, b.kind))

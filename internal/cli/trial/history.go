@@ -25,6 +25,8 @@ type History struct {
 	Optional bool
 	// Source reads in place of Prometheus, for tests.
 	Source func(services []fleet.Service, from, to time.Time) map[fleet.ServiceID]portrait.Batch
+	// Fitting says which presets fit services in place of Prometheus, where Source reads.
+	Fitting func(services []fleet.Service) map[fleet.ServiceID][]promql.Fit
 
 	url            string
 	http           prom.HTTP
@@ -74,14 +76,9 @@ func (h *History) Read(ctx context.Context, services []fleet.Service,
 	if h.Source != nil {
 		return h.Source(services, from, now), nil
 	}
-	settings, err := h.http.Over(config.DefaultHTTPClientConfig)
+	source, err := h.open()
 	if err != nil {
 		return nil, err
-	}
-	source, err := promql.New(promql.Options{Address: h.url, HTTP: settings, NamespaceLabel: h.namespaceLabel,
-		Cluster: h.own.Cluster(), Step: h.step})
-	if err != nil {
-		return nil, fmt.Errorf("--prometheus: %w", err)
 	}
 	defer source.Close()
 	found, err := source.Since(ctx, services, from, now)
@@ -93,4 +90,38 @@ func (h *History) Read(ctx context.Context, services []fleet.Service,
 		out[id] = b
 	}
 	return out, nil
+}
+
+// Fits are the presets whose series exist for services now.
+func (h *History) Fits(ctx context.Context, services []fleet.Service,
+	now time.Time) (map[fleet.ServiceID][]promql.Fit, error) {
+	if h.Source != nil {
+		if h.Fitting == nil {
+			return nil, nil
+		}
+		return h.Fitting(services), nil
+	}
+	source, err := h.open()
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	out, err := source.Fits(ctx, services, now)
+	if err != nil {
+		return nil, fmt.Errorf("look for the series of presets: %w", err)
+	}
+	return out, nil
+}
+
+func (h *History) open() (*promql.History, error) {
+	settings, err := h.http.Over(config.DefaultHTTPClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	source, err := promql.New(promql.Options{Address: h.url, HTTP: settings, NamespaceLabel: h.namespaceLabel,
+		Cluster: h.own.Cluster(), Step: h.step})
+	if err != nil {
+		return nil, fmt.Errorf("--prometheus: %w", err)
+	}
+	return source, nil
 }
