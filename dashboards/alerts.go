@@ -69,6 +69,11 @@ func Alerts() []Alert {
 			Expr:        `springtide_source_up == 0`,
 			Summary:     "A source or store of the controller does not answer",
 			Description: "{{ $labels.source }} has been down for five minutes."},
+		{Name: "SpringtideGatesShut", Severity: "critical", For: "5m", Sparse: true,
+			Expr:    `sum(increase(springtide_gate_open_failures_total[5m])) > 0`,
+			Summary: "New pods of services with a standby do not become ready",
+			Description: "The controller could not open the readiness gates of {{ $value | humanize }} pods within five " +
+				"minutes: they run, and get no traffic. Its log says why."},
 		{Name: "SpringtideAgentBlind", Severity: "warning", For: "5m", Sparse: true,
 			Expr:        `springtide_agent_facts_age_seconds > 120`,
 			Summary:     "A node agent does not reach the API server",

@@ -106,6 +106,11 @@ var alertCases = map[string][]alertCase{
 		{series: `springtide_source_up{source="history"} 1 0x10`, at: 7, fires: []string{`{source="history"}`}, says: "history has been down"},
 		{series: `springtide_source_up{source="history"} 0 0 0 1x10`, at: 7},
 	},
+	"SpringtideGatesShut": {
+		{series: `springtide_gate_open_failures_total{pod="a"} 0x3 0+4x30`, at: 15, fires: []string{`{}`},
+			says: "they run, and get no traffic"},
+		{series: `springtide_gate_open_failures_total{pod="a"} 0x3 4x30`, at: 15},
+	},
 	"SpringtideAgentBlind": {
 		{series: `springtide_agent_facts_age_seconds{instance="m"} 5 5 300x20`, at: 8, fires: []string{`{instance="m"}`}, says: "what it knew 5m 0s ago"},
 		{series: `springtide_agent_facts_age_seconds{instance="m"} 5 5 300 300 5x20`, at: 8},
