@@ -2,16 +2,20 @@
 package festival
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/cli/cluster"
 	"github.com/springtide/springtide/internal/cli/files"
 	"github.com/springtide/springtide/internal/cli/usage"
@@ -33,15 +37,23 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 
 func newFestivalApplyCommand(o *cluster.Options) *cobra.Command {
 	var path string
-	var approve bool
+	var approve, withdraw bool
 	cmd := &cobra.Command{
 		Use:     "apply -f PLAN.yaml",
 		Example: "  springtide festival apply -f double-eleven.yaml --approve",
 		Short:   "Give a festival plan to the cluster",
 		Long: "Judge a festival plan and give it to the cluster by server-side apply. With --approve it says approved: true, whatever the file says;\n" +
-			"without it the file's word stands, and a plan that is not approved changes nothing.",
+			"without it the file's word stands, and a plan that is not approved changes nothing. A file that does not approve a plan\n" +
+			"which is approved in the cluster is refused: --approve puts the new version in force, --withdraw takes the plan out of force.",
 		Args: usage.Exactly(),
 		RunE: withPlans(o, &path, func(cmd *cobra.Command, c *cluster.Clients, plans []*festivalPlan) error {
+			for _, p := range plans {
+				if !approve && !withdraw {
+					if err := withdraws(cmd.Context(), c, p); err != nil {
+						return err
+					}
+				}
+			}
 			for _, p := range plans {
 				if approve {
 					if err := unstructured.SetNestedField(p.raw, true, "spec", "approved"); err != nil {
@@ -66,9 +78,27 @@ func newFestivalApplyCommand(o *cluster.Options) *cobra.Command {
 	}
 	planFile(o, cmd, &path)
 	cmd.Flags().BoolVar(&approve, "approve", false, "let the plan act")
+	cmd.Flags().BoolVar(&withdraw, "withdraw", false, "take an approved plan out of force, where the file does not approve it")
+	cmd.MarkFlagsMutuallyExclusive("approve", "withdraw")
 	o.Cluster(cmd)
 	o.Dry(cmd)
 	return cmd
+}
+
+// withdraws refuses a plan that would take an approved one out of force.
+func withdraws(ctx context.Context, c *cluster.Clients, p *festivalPlan) error {
+	live, err := cluster.Get[v1alpha1.FestivalPlan](ctx, c, cluster.Festivals, fleet.Name{Name: p.Name})
+	switch {
+	case apierrors.IsNotFound(err) || cluster.IsUnserved(err):
+		return nil
+	case err != nil:
+		return err
+	case !live.Spec.Approved || p.Spec.Approved || !c.Now().Before(live.Spec.End.Time):
+		return nil
+	}
+	return usage.Error{Err: fmt.Errorf("FestivalPlan %s is approved, and in force until %s; this file does not approve it, so it "+
+		"would be withdrawn: give --approve to put this version in force, or --withdraw", p.Name,
+		live.Spec.End.UTC().Format(time.RFC3339))}
 }
 
 func planFile(o *cluster.Options, cmd *cobra.Command, path *string) {
