@@ -77,7 +77,7 @@ func TestFestivalCheckOnACalendarDay(t *testing.T) {
 	check := func(start time.Time) HourRow {
 		plan := fleet.Festival{ID: "f", Start: start, End: start.Add(time.Hour), Lifts: []fleet.Lift{{Service: w.svc.ID, Factor: 1.5}}}
 		return FestivalCheck(plan, []fleet.Service{w.svc}, map[fleet.ServiceID]forecast.Tide{w.svc.ID: w.t},
-			map[fleet.ServiceID]portrait.Portrait{w.svc.ID: w.p}, fleet.Resources{})[0]
+			map[fleet.ServiceID]portrait.Portrait{w.svc.ID: w.p}, nil)[0]
 	}
 	for name, tt := range map[string]struct {
 		at            time.Time

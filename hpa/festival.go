@@ -19,18 +19,22 @@ type HourRow struct {
 	// Cut names services whose lift their own bounds cut; Assumed those whose tide does not reach this hour, so that the same hour of its
 	// last day stands in, or last week's peak where there is no tide.
 	Cut, Assumed []fleet.ServiceID
+	pods         map[fleet.Resources]int64 // with the plan, by what one requests
 }
+
+// RoomFor is what machines have for so many pods of each request; nil asks for no supply.
+type RoomFor func(pods map[fleet.Resources]int64) fleet.Resources
 
 // FestivalCheck computes a festival plan hour by hour, as if it were approved and no other plan ran. Demand is the
 // largest of each hour, and the services' hours are added as if their peaks met: the bias is towards seeing a shortage.
 func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[fleet.ServiceID]forecast.Tide,
-	portraits map[fleet.ServiceID]portrait.Portrait, supply fleet.Resources,
+	portraits map[fleet.ServiceID]portrait.Portrait, room RoomFor,
 ) []HourRow {
 	plan.Approved = true
 	start := plan.Start.Truncate(time.Hour)
 	var rows []HourRow
 	for from := start; from.Before(plan.End); from = from.Add(time.Hour) {
-		rows = append(rows, HourRow{From: from, Supply: supply})
+		rows = append(rows, HourRow{From: from, pods: map[fleet.Resources]int64{}})
 	}
 	for i := range services {
 		svc := &services[i]
@@ -50,7 +54,10 @@ func FestivalCheck(plan fleet.Festival, services []fleet.Service, tides map[flee
 		}
 	}
 	for i := range rows {
-		rows[i].Short = rows[i].With.Sub(supply).Floor()
+		if room != nil {
+			rows[i].Supply = room(rows[i].pods)
+		}
+		rows[i].Short = rows[i].With.Sub(rows[i].Supply).Floor()
 	}
 	return rows
 }
@@ -68,4 +75,5 @@ func (row *HourRow) add(svc *fleet.Service, without, with stretch) {
 	row.ReplicasWith += int64(with.replicas)
 	row.Without = row.Without.Add(one.Times(int64(without.replicas)))
 	row.With = row.With.Add(one.Times(int64(with.replicas)))
+	row.pods[svc.Request] += int64(with.replicas)
 }

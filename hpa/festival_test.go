@@ -22,22 +22,28 @@ func TestFestivalCheck(t *testing.T) {
 	services := []fleet.Service{cart.svc, other.svc, young.svc}
 	tides := map[fleet.ServiceID]forecast.Tide{"shop/cart": cart.t, "shop/other": other.t}
 	portraits := map[fleet.ServiceID]portrait.Portrait{"shop/cart": cart.p, "shop/other": other.p, "shop/young": young.p}
-	supply := fleet.Resources{CPU: 40_000, Memory: 100 * fleet.GiB, Pods: 100}
+	room := func(pods map[fleet.Resources]int64) fleet.Resources {
+		var n int64
+		for _, k := range pods {
+			n += k
+		}
+		return fleet.Resources{CPU: fleet.MilliCPU(40_000 + n), Memory: 100 * fleet.GiB, Pods: 100}
+	}
 
 	plan := fleet.Festival{ID: "spring", Start: noon.Add(30 * time.Minute), End: noon.Add(3 * time.Hour), Lifts: []fleet.Lift{
 		{Service: "shop/cart", Factor: 3, Start: noon.Add(time.Hour)},
 		{Service: "shop/young", Factor: 2, Floor: 5},
 	}}
-	rows := FestivalCheck(plan, services, tides, portraits, supply)
+	rows := FestivalCheck(plan, services, tides, portraits, room)
 	type line struct {
 		hour          int
 		without, with int64
 		short         fleet.MilliCPU
 	}
 	want := []line{
-		{12, 4 + 2 + 4, 4 + 2 + 8, 0},         // young: 2 × the four that run stand in for its tide
-		{13, 10 + 11 + 4, 30 + 11 + 8, 9_000}, // 250 × 3 / 25 = 30
-		{14, 10 + 2 + 4, 30 + 2 + 8, 0},       //
+		{12, 4 + 2 + 4, 4 + 2 + 8, 0},              // young: 2 × the four that run stand in for its tide
+		{13, 10 + 11 + 4, 30 + 11 + 8, 9_000 - 49}, // room is asked of the pods of that hour; 250 × 3 / 25 = 30
+		{14, 10 + 2 + 4, 30 + 2 + 8, 0},            //
 	}
 	if len(rows) != len(want) {
 		t.Fatalf("%d rows, want %d: %+v", len(rows), len(want), rows)
@@ -56,11 +62,11 @@ func TestFestivalCheck(t *testing.T) {
 	}
 
 	plan.Lifts[0].Factor = 10
-	if rows := FestivalCheck(plan, services, tides, portraits, supply); !slices.Equal(rows[1].Cut, []fleet.ServiceID{"shop/cart"}) ||
+	if rows := FestivalCheck(plan, services, tides, portraits, room); !slices.Equal(rows[1].Cut, []fleet.ServiceID{"shop/cart"}) ||
 		rows[1].ReplicasWith != 40+11+8 {
 		t.Errorf("a lift beyond the maximum of 40: %+v", rows[1])
 	}
-	if rows := FestivalCheck(fleet.Festival{Start: noon, End: noon}, services, tides, portraits, supply); rows != nil {
+	if rows := FestivalCheck(fleet.Festival{Start: noon, End: noon}, services, tides, portraits, room); rows != nil {
 		t.Errorf("an empty festival has rows: %v", rows)
 	}
 }
@@ -76,7 +82,7 @@ func TestFestivalBeyondTheTide(t *testing.T) {
 	check := func(at time.Time) HourRow {
 		plan := fleet.Festival{ID: "f", Start: at, End: at.Add(time.Hour)}
 		return FestivalCheck(plan, []fleet.Service{w.svc}, map[fleet.ServiceID]forecast.Tide{w.svc.ID: w.t},
-			map[fleet.ServiceID]portrait.Portrait{w.svc.ID: w.p}, fleet.Resources{})[0]
+			map[fleet.ServiceID]portrait.Portrait{w.svc.ID: w.p}, nil)[0]
 	}
 	if r := check(at); r.ReplicasWithout != 20 || len(r.Assumed) != 1 {
 		t.Errorf("thirty days on: %+v", r)

@@ -18,6 +18,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/screen"
 	"github.com/springtide/springtide/internal/cli/usage"
 	"github.com/springtide/springtide/internal/kube/convert"
+	"github.com/springtide/springtide/planner"
 )
 
 // planCheck is what the check of one plan found.
@@ -37,8 +38,9 @@ func newFestivalCheckCommand(o *cluster.Options) *cobra.Command {
 		Use:   "check -f PLAN.yaml",
 		Short: "Compute a festival plan: demand against supply by hour",
 		Long: "Compute a festival plan hour by hour, as if it were approved and no other plan ran: what online services would ask for at most with\n" +
-			"and without it, against the machines at home in online pools (lent ones are recalled in time). The hours of all services are added as\n" +
-			"if their peaks met, so the bias is towards seeing a shortage.\n\n" +
+			"and without it, against what the machines of online pools hold of their pods (lent ones are recalled in time): DaemonSets, pods of no\n" +
+			"service and what whole pods leave over are taken off, and so are machines that are not ready, about to leave, or did not come home.\n" +
+			"The hours of all services are added as if their peaks met, so the bias is towards seeing a shortage.\n\n" +
 			"The controller answers with its forecasts, or --store names its store. For an hour that no forecast reaches, the same hour of its last day stands in;\n" +
 			"such hours are marked. Where a tenant wants more than its quota guarantees at that hour, slices included, the hour is listed with what\n" +
 			"must be borrowed. Exit code 1 when an hour is short or beyond a tenant's borrowing limit, a lift is cut by its service's bounds, or\n" +
@@ -74,7 +76,7 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 	problems := 0
 	for i, p := range plans {
 		f := convert.FestivalOf(&p.FestivalPlan)
-		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits, onlineSupply(facts))}
+		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits, planner.OnlineRoom(facts))}
 		checks[i].Tenants = tenantHours(f, facts, known)
 		for _, l := range f.Lifts {
 			if facts.Service(l.Service) == nil && !slices.Contains(checks[i].Unknown, string(l.Service)) {
@@ -98,18 +100,6 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 		return usage.Found("%s with the plan", cell.Count(problems, "problem"))
 	}
 	return nil
-}
-
-// onlineSupply is what online can have: the machines at home in online pools, those that are lent away included.
-func onlineSupply(s *fleet.Snapshot) fleet.Resources {
-	var out fleet.Resources
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		if p := s.Pool(n.Pool); p != nil && p.Class == fleet.Online && n.Ready {
-			out = out.Add(n.Allocatable)
-		}
-	}
-	return out
 }
 
 func liftText(l fleet.Lift) string {

@@ -38,7 +38,7 @@ func tenantHours(plan fleet.Festival, s *fleet.Snapshot, known *learned) []tenan
 		}) {
 			continue
 		}
-		for _, h := range hpa.FestivalCheck(plan, own, known.tides, known.portraits, fleet.Resources{}) {
+		for _, h := range hpa.FestivalCheck(plan, own, known.tides, known.portraits, nil) {
 			x := tenantHour{Tenant: t.ID, From: h.From, Wants: h.With, Holds: quota.Guarantee(t, h.From, planner.WindowOpen).
 				Min(quota.Guarantee(t, h.From.Add(time.Hour-time.Second), planner.WindowOpen))}
 			x.Wants.Pods = 0
