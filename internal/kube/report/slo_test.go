@@ -32,7 +32,7 @@ func TestCurve(t *testing.T) {
 			value = 0.5
 		}
 		l.Observe(capacity.Minute{At: kubetest.Now.Add(time.Duration(i-6000) * time.Minute), Load: load, Value: value,
-			CPU: math.NaN()}, capacity.Terms{Limit: 0.25, Objective: 0.99})
+			CPU: math.NaN()}, capacity.Terms{Limit: 0.25, Objective: 0.99, Rule: 20})
 	}
 	svc := &fleet.Service{ID: "shop/cart"}
 	v := &serviceView{svc: svc, r: &loop.Report{Portraits: map[fleet.ServiceID]portrait.Portrait{svc.ID: {Capacity: set,
