@@ -30,7 +30,7 @@ func TestWork(t *testing.T) {
 		{"arrivals are not known", []fleet.Level{throughput, backlog}, fleet.Known[float64]{}, known(1500), -1, -1, nil},
 		{"arrivals of an hour ago", []fleet.Level{throughput, backlog}, fleet.KnownAt(400.0, noon.Add(-time.Hour)),
 			known(1500), -1, -1, nil},
-		{"the tide brings more", []fleet.Level{throughput, backlog}, known(400), known(1500), 16, 33,
+		{"the tide brings more", []fleet.Level{throughput, backlog}, known(400), known(1500), 16, 30, // 720 in the median and 25 a second to drain
 			func(w *world) { w.tide(800) }},
 		{"the tide is too old", []fleet.Level{throughput, backlog}, known(400), known(1500), 16, 17,
 			func(w *world) { w.tide(800); w.t.Made = noon.Add(-6 * time.Hour) }},

@@ -18,7 +18,7 @@ func TestOnlineRoom(t *testing.T) {
 		each fleet.MilliCPU // of a pod
 		want fleet.MilliCPU
 	}{
-		{"small pods", nil, 100, 627_451}, // 640 cores, less the 2 % of scatter
+		{"small pods", nil, 1_000, 627_451}, // 640 cores, less the 2 % of scatter
 		{"pods that leave a quarter over", nil, 24_000, 480_000},
 		{"a DaemonSet of 4 cores", func(s *fleet.Snapshot) {
 			for i := range s.Nodes {
@@ -26,21 +26,21 @@ func TestOnlineRoom(t *testing.T) {
 					Node: s.Nodes[i].ID, Class: fleet.PodSystem, Phase: fleet.PodRunning,
 					Requests: fleet.Resources{CPU: 4_000, Memory: fleet.GiB}})
 			}
-		}, 100, 588_235},
+		}, 1_000, 588_235},
 		{"a pod of its own service changes nothing", func(s *fleet.Snapshot) {
 			s.Pods = []fleet.Pod{{Name: fleet.Name{Namespace: "shop", Name: "cart-1"}, Node: "m0", Service: "shop/cart",
 				Class: fleet.PodOnline, Phase: fleet.PodRunning, Requests: fleet.Resources{CPU: 8_000}}}
-		}, 100, 627_451},
+		}, 1_000, 627_451},
 		{"one that is lent comes home", func(s *fleet.Snapshot) {
 			s.Loans = []fleet.Loan{{ID: "l", Node: "m0", From: "web", To: "train", Phase: fleet.Lent}}
-		}, 100, 627_451},
+		}, 1_000, 627_451},
 		{"one that did not come home", func(s *fleet.Snapshot) {
 			s.Loans = []fleet.Loan{{ID: "l", Node: "m0", From: "web", To: "train", Phase: fleet.WrittenOff}}
-		}, 100, 564_706},
+		}, 1_000, 564_706},
 		{"one that is not ready, and one that leaves", func(s *fleet.Snapshot) {
 			s.Nodes[0].Ready, s.Nodes[1].Leaving = false, "drain"
-		}, 100, 501_961},
-		{"others' machines", func(s *fleet.Snapshot) { s.Nodes[0].Pool, s.Nodes[1].Pool = "train", "" }, 100, 501_961},
+		}, 1_000, 501_961},
+		{"others' machines", func(s *fleet.Snapshot) { s.Nodes[0].Pool, s.Nodes[1].Pool = "train", "" }, 1_000, 501_961},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &fleet.Snapshot{Pools: []fleet.Pool{{ID: "web", Class: fleet.Online}, {ID: "train", Class: fleet.Offline}}}
@@ -51,7 +51,7 @@ func TestOnlineRoom(t *testing.T) {
 				c.edit(s)
 			}
 			s.Sort()
-			got := OnlineRoom(s)(map[fleet.Resources]int64{{CPU: c.each, Memory: fleet.MiB}: 1000})
+			got := OnlineRoom(s)(map[fleet.Resources]int64{{CPU: c.each, Memory: 1 << 20}: 1000})
 			if d := got.CPU - c.want; d < -1 || d > 1 {
 				t.Errorf("room for services: %s, want %d", got, c.want)
 			}

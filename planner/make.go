@@ -44,7 +44,7 @@ func (m *maker) order() {
 	slices.SortFunc(p.Marks, func(a, b Mark) int { return cmp.Compare(a.Node, b.Node) })
 	slices.SortFunc(p.Fillers, func(a, b Filler) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name)) })
 	slices.SortStableFunc(p.Withheld, func(a, b Withheld) int {
-		return cmp.Or(a.Subject.Compare(b.Subject), cmp.Compare(a.Action, b.Action))
+		return cmp.Or(a.Subject.Compare(b.Subject), a.Action.Compare(b.Action))
 	})
 }
 

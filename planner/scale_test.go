@@ -92,7 +92,8 @@ func TestScaleInWaitsForTheLedger(t *testing.T) {
 			t.Errorf("%d a minute: %+v, want 30 -> %d", perMinute, p.Lowers, to)
 		}
 		held := slices.ContainsFunc(p.Withheld, func(x Withheld) bool {
-			return x.Subject.String() == "service shop/web" && x.Action == "scale 30 -> 24" && strings.HasPrefix(x.By.Text(), "disruption ledger of pool online: ")
+			return x.Subject.String() == "service shop/web" && x.Action.Text() == "Scale 30 -> 24" &&
+				strings.HasPrefix(x.By.Text(), "disruption ledger of pool online: ")
 		})
 		if held != (to != 24) {
 			t.Errorf("%d a minute: withheld %+v", perMinute, p.Withheld)

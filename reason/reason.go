@@ -3,6 +3,7 @@
 package reason
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,12 @@ func (r Reason) None() bool { return r.Code == "" }
 // Equal compares two reasons whole.
 func (r Reason) Equal(o Reason) bool {
 	return r.Code == o.Code && slices.Equal(r.Args, o.Args) && slices.EqualFunc(r.Parts, o.Parts, Reason.Equal)
+}
+
+// Compare orders reasons by their codes, then by what these speak of.
+func (r Reason) Compare(o Reason) int {
+	return cmp.Or(cmp.Compare(r.Code, o.Code), slices.Compare(r.Args, o.Args),
+		slices.CompareFunc(r.Parts, o.Parts, Reason.Compare))
 }
 
 // Text is the reason in words. A code that the table does not have, or that came with other arguments than its words speak of, shows itself: a
