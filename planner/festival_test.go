@@ -23,12 +23,12 @@ func TestOnlineRoom(t *testing.T) {
 		{"a DaemonSet of 4 cores", func(s *fleet.Snapshot) {
 			for i := range s.Nodes {
 				s.Pods = append(s.Pods, fleet.Pod{Name: fleet.Name{Namespace: "kube-system", Name: string(s.Nodes[i].ID)},
-					Node: s.Nodes[i].ID, Class: fleet.PodSystem, Phase: fleet.PodRunning,
+					Node: s.Nodes[i].ID, NodeName: s.Nodes[i].Name, Class: fleet.PodSystem, Phase: fleet.PodRunning,
 					Requests: fleet.Resources{CPU: 4_000, Memory: fleet.GiB}})
 			}
 		}, 1_000, 588_235},
 		{"a pod of its own service changes nothing", func(s *fleet.Snapshot) {
-			s.Pods = []fleet.Pod{{Name: fleet.Name{Namespace: "shop", Name: "cart-1"}, Node: "m0", Service: "shop/cart",
+			s.Pods = []fleet.Pod{{Name: fleet.Name{Namespace: "shop", Name: "cart-1"}, Node: "m0", NodeName: "m0", Service: "shop/cart",
 				Class: fleet.PodOnline, Phase: fleet.PodRunning, Requests: fleet.Resources{CPU: 8_000}}}
 		}, 1_000, 627_451},
 		{"one that is lent comes home", func(s *fleet.Snapshot) {

@@ -100,7 +100,7 @@ const (
 	KeptSocket    Code = "KeptSocket"
 )
 
-// What an action does, and what one that is held back would do: [planner.Action]'s summary is one of these.
+// Codes of acts, done or held back: [planner.Action]'s summary is one of these.
 const (
 	ScaleTo     Code = "ScaleTo"
 	ScaleRole   Code = "ScaleRole"

@@ -60,8 +60,8 @@ func TestSubjectsOfEveryAction(t *testing.T) {
 		{KindService, "shop/pay", "Scale 3 -> 4", "", "", "Done"},
 		{KindService, "shop/pay", p.Resizes[0].Summary().Text(), "OutOfBounds",
 			"3.5 days of usage ask for less a replica; it requests more", "Done"},
-		{KindService, "shop/cart", "resize", "ModeObserve", "held by mode Observe", OutcomeWithheld},
-		{KindService, "shop/cart", 3, "Frozen", "held by freeze: a change", OutcomeWithheld},
+		{KindService, "shop/cart", "Resize InPlace a -> b", "ModeObserve", "held by mode Observe", OutcomeWithheld},
+		{KindService, "shop/cart", "Scale 2 -> 3", "Frozen", "held by freeze: a change", OutcomeWithheld},
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("%+v is not among\n%+v", want, lines)

@@ -55,7 +55,8 @@ func (l *Level) Observe(m Minute, t Terms) {
 	}
 	l.agree(t)
 	l.pass(m.At, t)
-	// What a limit holds back says nothing good of the load, but a level that breaks there is broken for users too.
+	// A minute in which a limit holds replicas back shows no load to be carried; a level that breaks in it is broken for
+	// users too.
 	broke := m.teaches() && cellOf(m.Value, l.Limit) >= heldCells
 	if m.Apart != 0 && !(m.Apart == Throttled && broke) {
 		l.keepApart(m.Apart)

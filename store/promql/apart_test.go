@@ -40,7 +40,7 @@ kube_pod_status_ready{namespace="shop",pod="` + name + `",condition="true"} ` + 
 			set("cart-2"), nil},
 		{"throttled", pod("cart-1-a", "cart-1", "1x60") + set("cart-1") + periods("", "0+150x60") +
 			periods("throttled", "0x20 0+75x19 1425x20"),
-			[]portrait.ApartSpan{{From: at(5 * time.Minute), To: at(11 * time.Minute), Why: capacity.Throttled}}},
+			[]portrait.ApartSpan{{From: at(6 * time.Minute), To: at(10 * time.Minute), Why: capacity.Throttled}}},
 		{"a burst here and there", pod("cart-1-a", "cart-1", "1x60") + set("cart-1") + periods("", "0+150x60") +
 			periods("throttled", "0+15x60"), nil},
 	} {

@@ -79,7 +79,12 @@ func newFestivalApplyCommand(o *cluster.Options) *cobra.Command {
 	planFile(o, cmd, &path)
 	cmd.Flags().BoolVar(&approve, "approve", false, "let the plan act")
 	cmd.Flags().BoolVar(&withdraw, "withdraw", false, "take an approved plan out of force, where the file does not approve it")
-	cmd.MarkFlagsMutuallyExclusive("approve", "withdraw")
+	usage.Before(cmd, func(*cobra.Command, []string) error {
+		if approve && withdraw {
+			return usage.Error{Err: errors.New("--approve and --withdraw: give one of the two")}
+		}
+		return nil
+	})
 	o.Cluster(cmd)
 	o.Dry(cmd)
 	return cmd
