@@ -473,7 +473,7 @@ var groups = []group{
 		Paused:                {"spec.pause is %s", "spec.pause holds changes of this direction, or of what pods request"},
 		SetToZero:             {"%s set the target to 0", "another writer set the target to 0"},
 	}},
-	{"What a tenant's share is, and what bounds it", map[Code]entry{
+	{"Of shares of tenants", map[Code]entry{
 		ShareOf:      {"guaranteed %s{ }{, }{, }{, }{, }{, }{; ...}", "a tenant's share in one sentence"},
 		ShareKept:    {"of which %s can be kept", "the supply does not hold all that is guaranteed"},
 		ShareOwn:     {"%s for itself", "a tenant's own, less what is divided among those below it"},
@@ -486,7 +486,7 @@ var groups = []group{
 		ShareKeeps: {"and keeps %s, as its waiting pods do not fit what is free",
 			"what of its own the tenant does not lend"},
 		ShareBursts:    {"bursts since %s", "the burst lifts the borrowing limit"},
-		ShareNoBurst:   {"does not burst: {}", "the tenant wishes to burst, and may not"},
+		ShareNoBurst:   {"does not burst: {}", "the tenant wishes to burst, and is not let"},
 		ShareGivesBack: {"gives back %s by %s", "the tenant uses more than its limit"},
 		ShareParcels:   {"%s of %s %s that are guaranteed can be kept", "the supply of a class of parcels is short"},
 		ShareLeaves: {
@@ -512,7 +512,7 @@ var groups = []group{
 		GuaranteesBeyondParent: {"the guarantees under CapacityQuota %s come to %s of its %s: lower some, or raise its own",
 			"more is guaranteed below a quota than the quota has"},
 	}},
-	{"What an action does", map[Code]entry{
+	{"Of acts", map[Code]entry{
 		ScaleTo:     {"Scale %s -> %s", "replicas of a target are set"},
 		ScaleRole:   {"Scale %s %s -> %s", "the parallelism of one member of a job is set"},
 		ResizeTo:    {"Resize %s %s -> %s", "what pods request is set, in the template or in place"},

@@ -185,7 +185,7 @@ func testJournal(t *testing.T, w world) {
 			line(busy(2, 31, 40), KindService, "shop/cart", "Size 40", "", "31 -> 40; raised to the minimum 2", ""),
 			line(cycle(1), KindService, "shop/cart", "Size 31", "", "31 kept; raised to the minimum 1", ""),
 		}},
-		{KindService, "shop/pay", []Event{line(observed, KindService, "shop/pay", "scale 9 -> 4", "ModeObserve",
+		{KindService, "shop/pay", []Event{line(observed, KindService, "shop/pay", "Scale 9 -> 4", "ModeObserve",
 			"held by mode Observe; the ebb", OutcomeWithheld)}},
 		{KindLoan, "node-17", []Event{line(busy(2, 31, 40), KindLoan, "node-17", moved, "Flood", "4 sockets are needed by 18:00", "Done")}},
 		{KindNode, "node-17", []Event{line(busy(2, 31, 40), KindNode, "node-17", moved, "Flood", "4 sockets are needed by 18:00", "Done")}},

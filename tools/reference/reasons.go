@@ -10,7 +10,8 @@ import (
 // details are the groups of reasons that stand within others, with the pages that they have of their own.
 var details = map[string]string{"Of machines and loans": "reasons-loans", "Of pools and machines that stay": "reasons-pools",
 	"Of jobs and quotas": "reasons-jobs", "Of what a replica carries": "reasons-capacity", "Of sizes": "reasons-sizes",
-	"Of parts of a size": "reasons-parts", "Of pods in standby": "reasons-standby"}
+	"Of parts of a size": "reasons-parts", "Of pods in standby": "reasons-standby",
+	"Of shares of tenants": "reasons-shares", "Of acts": "reasons-acts"}
 
 // reasonsPages list the table of reasons.
 func reasonsPages() map[string]string {
@@ -20,7 +21,8 @@ func reasonsPages() map[string]string {
 For operators who read ` + "`springtide explain`" + `, the journal, events or conditions and want to know what a code means. The page lists each reason by its code, with when it is given and its words; an
 ellipsis stands for a value, or for another reason. The words of such other reasons have pages of their own: [of machines and loans](reasons-loans.md), [of pools and machines that
 stay](reasons-pools.md), [of jobs and quotas](reasons-jobs.md), [of what a replica carries](reasons-capacity.md), [of
-sizes](reasons-sizes.md), [of parts of a size](reasons-parts.md), [of pods in standby](reasons-standby.md).
+sizes](reasons-sizes.md), [of parts of a size](reasons-parts.md), [of pods in standby](reasons-standby.md). So do
+those [of shares of tenants](reasons-shares.md) and [of acts](reasons-acts.md).
 
 ` + notice)
 	out := map[string]string{}
