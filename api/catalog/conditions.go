@@ -21,6 +21,7 @@ const (
 	ConditionSLOMeasured   = "SLOMeasured"
 	ConditionCapacity      = "CapacityLearned"
 	ConditionNotByLoad     = "LatencyNotByLoad"
+	ConditionTarget        = "TargetKnown"
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
 	ConditionClean         = "Clean"
@@ -56,7 +57,9 @@ var types = map[string]string{
 	ConditionSLOMeasured: "the levels that the SLO states are measured; CPU sizes a service whose latency is not",
 	ConditionCapacity: "the load that a replica carries is learned from its levels; else a share of its CPU sizes " +
 		"the service",
-	ConditionNotByLoad:     "a level breaks at low loads too, so no replicas are added for it; there only while it is so",
+	ConditionNotByLoad: "a level breaks at low loads too, so no replicas are added for it; there only while it is so",
+	ConditionTarget: "the pods of a target that is neither a Deployment nor a StatefulSet are known by selector, revision and " +
+		"requests; there only for such a target",
 	ConditionStoreReady:    "the store takes the journal",
 	ConditionAgentAlive:    "the node agents of a pool, or of a loan's machine, show life",
 	ConditionClean:         "the node side reported a loan's parcel empty for its hand-over",
@@ -223,6 +226,16 @@ var (
 
 	ServiceCapacityLearned = verdict(Service, ConditionCapacity, yes, "Learned",
 		"a replica carries about %s: up to there %s keeps its limit in the objective's share of minutes")
+
+	ServiceTargetKnown = verdict(Service, ConditionTarget, yes, "Known",
+		"pods are found by the selector of the Scale; their revision and their requests are known")
+	ServiceTargetRevisionUnknown = verdict(Service, ConditionTarget, yes, "RevisionUnknown",
+		"pods are found by the selector of the Scale; the %s does not say which revision is the current one, so every "+
+			"ready pod counts")
+	ServiceTargetRequestsUnknown = verdict(Service, ConditionTarget, no, "RequestsUnknown",
+		"the %s has no pod template that is read, and no pod, so what a replica requests is not known: no room is kept "+
+			"for it, and its CPU does not size it").
+		do("run one replica; its requests count from then on")
 
 	ServiceNotByLoad = verdict(Service, ConditionNotByLoad, yes, "LoadIsNotTheCause",
 		"%s breaks at low loads too: more replicas do not help, and none are added for it").

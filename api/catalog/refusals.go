@@ -47,6 +47,26 @@ var (
 	TargetConflicted = refusal("Conflicted",
 		"%s %s is the target of the older ElasticService %s: delete one of the two", Service)
 	TargetNotFound    = refusal("TargetNotFound", "there is no %s %s: create it, or correct spec.targetRef", Service)
+	TargetKindUnknown = refusal("KindNotInstalled",
+		"spec.targetRef: the cluster serves no %s of %s: install its operator, or correct spec.targetRef.kind and "+
+			"spec.targetRef.apiVersion", Service)
+	TargetOfNoNamespace = refusal("NotScalable",
+		"spec.targetRef.kind: a %s of %s lies in no namespace, so it is no service of one: name an object that does",
+		Service)
+	TargetNotScalable = refusal("NotScalable",
+		"spec.targetRef.kind: a %s of %s has no scale subresource, so its replicas cannot be set: name the object that "+
+			"makes it, or add subresources.scale to its CRD", Service)
+	TargetRightsMissing = refusal("RightsMissing",
+		"spec.targetRef.kind: the controller lacks the rights %s on a %s of %s: apply the ClusterRole that "+
+			"`springtide doctor` prints", Service)
+	TargetKindNotRead = refusal("KindNotRead",
+		"spec.targetRef.kind: objects %s of %s were not read yet: wait a minute; if it lasts, the controller's log says why",
+		Service)
+	TargetSelectorMissing = refusal("SelectorMissing",
+		"the Scale of %s %s has no status.selector, so its pods cannot be counted: wait for its controller to fill it in, "+
+			"or set labelSelectorPath in its CRD", Service)
+	TargetScaleNotRead = refusal("ScaleNotRead",
+		"the Scale of %s %s could not be read: %s; it is read again within seconds", Service)
 	ScaledObjectFound = refusal("ScaledObjectFound",
 		"ScaledObject %s scales the target: pause it (springtide adopt --kind scaledobject --take-over) or "+
 			"delete it, since KEDA and Springtide would fight", Service)

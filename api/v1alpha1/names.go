@@ -22,6 +22,9 @@ const (
 	LabelStable = "springtide.dev/stable"
 	// LabelTenant is "true" on namespaces whose pods the policy of deploy/base/offline sends to offline machines.
 	LabelTenant = "springtide.dev/offline-tenant"
+	// LabelAggregate is "true" on ClusterRoles that grant the controller rights on further kinds of targets: they are
+	// aggregated into the one that is bound to it.
+	LabelAggregate = "springtide.dev/aggregate-to-controller"
 	// LabelPool names the pool of a pod: the bundled scheduler places it on what that pool holds, at home or borrowed. A pod without it may use what any
 	// pool of its side holds. Loans and fillers carry it, too.
 	LabelPool = "springtide.dev/pool"

@@ -29,7 +29,7 @@ var floors = map[string][][]string{
 		{"recorder"},                       // events
 		{"watch"},                          // the mirrors
 		{"convert", "fence", "leadership"}, // values, writes within the lease, epochs
-		{"object"},                         // how objects are read, written and seen again
+		{"object", "target"},               // how objects are read, written and seen again; what a Scale says
 		{"adapter", "facts"},
 		{"kubetest"}, // objects for tests
 	},

@@ -11,7 +11,7 @@
 //	recorder                        events, each trouble once
 //	watch                           what is watched
 //	convert, fence, leadership      API objects as fleet values; writes within the lease; epochs
-//	object                          how objects are read, written and seen again
+//	object, target                  how objects are read, written and seen again; what services scale
 //	adapter, facts                  workloads of other operators; quantities and devices
 //	kubetest                        objects for tests
 //
