@@ -102,6 +102,9 @@ type HPAFacts struct {
 	Version string
 }
 
+// WorkloadName names a workload within its namespace.
+type WorkloadName struct{ Kind, Name string }
+
 // AdoptedHPA is a HorizontalPodAutoscaler whose minReplicas we raised.
 type AdoptedHPA struct {
 	Name Name
@@ -122,6 +125,16 @@ type Service struct {
 	TargetUID  UID
 	// TargetFound is false while the workload does not exist.
 	TargetFound bool
+	// Measured is under which owner the metrics source knows the pods, where that is not the target itself: those of a
+	// LeaderWorkerSet are of StatefulSets that it makes.
+	Measured WorkloadName
+	// Selected says that the pods are those that the Scale of the target selects, as of every kind but Deployments and
+	// StatefulSets.
+	Selected bool
+	// AnyRevision says that the target does not say which revision of its pods is the current one: all of them count.
+	AnyRevision bool
+	// Untemplated says that the target has no pod template that is read, and no pod that says what one requests.
+	Untemplated bool
 	Mode        Mode
 	Pause       Pause
 	Actuation   Actuation
@@ -149,6 +162,8 @@ type Service struct {
 	StartUp time.Duration
 	// Request is what one replica asks for, as its pods do; Template is what the target's template says, which admission may change.
 	Request, Template Resources
+	// Workers is what the further pods of each replica ask for, which are not among Pods; zero where a replica is a pod.
+	Workers Resources
 	// RequestsMode says whether what one replica asks for may be changed, Resized when it was last, and VPA names the VerticalPodAutoscaler
 	// that targets the workload; empty when there is none.
 	RequestsMode RequestsMode
@@ -173,6 +188,20 @@ type Service struct {
 	Version string
 	// Pods are the target's pods by owner chain, sorted by name.
 	Pods []Pod
+}
+
+// Replica is what one replica asks for: its pod, and the workers that come with it.
+func (s *Service) Replica() Resources { return s.Request.Add(s.Workers) }
+
+// ReplicaPods is what one replica takes of machines, its pods included.
+func (s *Service) ReplicaPods() Resources { return s.Request.OnePod().Add(s.Workers) }
+
+// MeasuredAs is the workload under which the metrics source knows the pods.
+func (s *Service) MeasuredAs() WorkloadName {
+	if s.Measured != (WorkloadName{}) {
+		return s.Measured
+	}
+	return WorkloadName{Kind: s.TargetKind, Name: s.Target.Name}
 }
 
 // Ready counts the ready pods of the current revision that are not being deleted.

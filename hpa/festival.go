@@ -70,7 +70,7 @@ func (row *HourRow) add(svc *fleet.Service, without, with stretch) {
 	if with.cut {
 		row.Cut = append(row.Cut, svc.ID)
 	}
-	one := svc.Request.OnePod()
+	one := svc.ReplicaPods()
 	row.ReplicasWithout += int64(without.replicas)
 	row.ReplicasWith += int64(with.replicas)
 	row.Without = row.Without.Add(one.Times(int64(without.replicas)))

@@ -68,7 +68,7 @@ func (v *sized) takes(t *hpa.Target) int32 {
 
 // holds is what machines must hold for that many replicas.
 func (l *ledger) holds(v *sized, replicas int32) fleet.Resources {
-	return grossUp(v.svc.Request.Times(int64(replicas)), l.unfilled()).CPUAndMemory()
+	return grossUp(v.svc.Replica().Times(int64(replicas)), l.unfilled()).CPUAndMemory()
 }
 
 // insured reports whether a service is sized by its tide and its signals; the others keep what they have.

@@ -90,7 +90,7 @@ func (l *ledger) growth(from, to time.Duration) []growth {
 	var all deviations
 	for _, v := range l.services {
 		_, above := v.asks(from, to, true)
-		all.add(v.svc.Request.Times(int64(above)))
+		all.add(v.svc.Replica().Times(int64(above)))
 	}
 	share := all.remaining()
 	for _, v := range l.services {

@@ -79,8 +79,8 @@ func (l *ledger) sum(from, to time.Duration, worst bool) fleet.Resources {
 	likely, more := l.Other, deviations{}
 	for _, v := range l.services {
 		n, above := v.asks(from, to, worst)
-		likely = likely.Add(v.svc.Request.OnePod().Times(int64(n)))
-		more.add(v.svc.Request.Times(int64(above)))
+		likely = likely.Add(v.svc.ReplicaPods().Times(int64(n)))
+		more.add(v.svc.Replica().Times(int64(above)))
 	}
 	return grossUp(likely.Add(more.pooled()), l.waste())
 }

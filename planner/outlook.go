@@ -69,9 +69,9 @@ func (out *Outlook) addPool(in *Input, room *fleet.Occupancy, pool *fleet.Pool, 
 		}
 		for b, q := range bandQuantiles {
 			all := wholeWeek(curve.Expected(q, hpa.Steps{N: daySteps, Of: quarter}), week)
-			addTimes(asked[b], svc.Request, all)
-			addTimes(begin[b], svc.Request, windowMax(all, term))
-			addTimes(stay[b], svc.Request, windowMax(all, recall))
+			addTimes(asked[b], svc.Replica(), all)
+			addTimes(begin[b], svc.Replica(), windowMax(all, term))
+			addTimes(stay[b], svc.Replica(), windowMax(all, recall))
 		}
 	}
 	for b := range bands {

@@ -94,18 +94,18 @@ func (t *tenants) demand(w *quota.Want, targets []hpa.Target) {
 	}
 	for _, i := range t.services[w.Tenant] {
 		svc := &s.Services[i]
-		w.Now = w.Now.Add(svc.Request.Times(int64(targets[i].Replicas)))
+		w.Now = w.Now.Add(svc.Replica().Times(int64(targets[i].Replicas)))
 		most := mostInEach(&targets[i], t.week.parts)
-		addTimes(w.Ahead[:day], svc.Request, most[:day])
+		addTimes(w.Ahead[:day], svc.Replica(), most[:day])
 		steps, ok := t.linked[i]
 		if !ok {
 			steps = t.planned(i)
 		}
 		if steps != nil {
-			addTimes(w.Ahead[day:], svc.Request, steps)
+			addTimes(w.Ahead[day:], svc.Replica(), steps)
 			continue
 		}
-		addTimes(later, svc.Request, most[day:])
+		addTimes(later, svc.Replica(), most[day:])
 	}
 	for k := day; k < len(w.Ahead); k++ {
 		w.Ahead[k] = w.Ahead[k].Add(later[t.week.of[k]-day])
@@ -317,15 +317,15 @@ func (t *tenants) drain(z *sizing, share *quota.Share) {
 		svc := &t.in.Snapshot.Services[i]
 		running[k] = min(targets[i].Current, int32(svc.Landed()))
 		give[k] = max(running[k]-max(svc.Min, 1), 0)
-		above = above.Add(svc.Request.Times(int64(give[k])))
-		stays = stays.Add(svc.Request.Times(int64(running[k])))
+		above = above.Add(svc.Replica().Times(int64(give[k])))
+		stays = stays.Add(svc.Replica().Times(int64(running[k])))
 	}
 	going := t.used[share.Tenant].Sub(stays).Floor()
 	part := mostPart(share.Due.Sub(going).Floor(), above)
 	for k, i := range list {
 		svc := &t.in.Snapshot.Services[i]
 		most := running[k] - int32(math.Ceil(part*float64(give[k])-1e-9))
-		if targets[i].Replicas <= most || svc.Request.IsZero() {
+		if targets[i].Replicas <= most || svc.Replica().IsZero() {
 			continue
 		}
 		t.owing[i] = true

@@ -20,7 +20,8 @@ func workloadOf(m model.Metric) workload {
 }
 
 func targetOf(s *fleet.Service) workload {
-	return workload{s.Target.Namespace, s.TargetKind, s.Target.Name}
+	as := s.MeasuredAs()
+	return workload{s.Target.Namespace, as.Kind, as.Name}
 }
 
 func podOf(m model.Metric) fleet.Name {

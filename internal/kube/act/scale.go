@@ -7,12 +7,15 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	applyautoscaling "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/target"
 	"github.com/springtide/springtide/internal/kube/watch"
 	"github.com/springtide/springtide/internal/loop/protocol"
 	"github.com/springtide/springtide/planner"
@@ -23,35 +26,87 @@ type scaleClient interface {
 	ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration, o metav1.ApplyOptions) (*autoscalingv1.Scale, error)
 }
 
-// scaler scales one target: the client that writes, the mirror that shows it, and how it is read again.
+// scaler scales one target: the client that writes, the mirror that shows it, what is known of it, and how it is read
+// again.
 type scaler struct {
 	client scaleClient
 	mirror *object.Mirror[*watch.WorkloadFacts]
+	seen   func() (*watch.WorkloadFacts, bool)
 	read   func(ctx context.Context) (*watch.WorkloadFacts, error)
 }
 
 func (c *Actuator) scalerOf(s *planner.Scale) (scaler, error) {
-	switch s.Kind {
-	case watch.KindDeployment:
+	ref, err := c.targetOf(s)
+	if err != nil {
+		return scaler{}, err
+	}
+	mirror, gvr := c.TargetMirror(&ref)
+	if mirror == nil {
+		return scaler{}, object.Stale("objects %s of %s are not watched", ref.Kind, ref.APIVersion)
+	}
+	out := scaler{mirror: mirror, seen: func() (*watch.WorkloadFacts, bool) {
+		w, problem := c.Target(s.Target.Namespace, &ref)
+		return w, w != nil && !problem.Any()
+	}}
+	switch {
+	case !target.Builtin(&ref):
+		out.client = anyScale{c.Dyn.Resource(gvr).Namespace(s.Target.Namespace)}
+		out.read = func(ctx context.Context) (*watch.WorkloadFacts, error) { return c.ReadOther(ctx, gvr, s.Target) }
+	case ref.Kind == watch.KindDeployment:
 		deployments := c.Core.AppsV1().Deployments(s.Target.Namespace)
-		return scaler{deployments, c.Deployments, func(ctx context.Context) (*watch.WorkloadFacts, error) {
+		out.client, out.read = deployments, func(ctx context.Context) (*watch.WorkloadFacts, error) {
 			d, err := deployments.Get(ctx, s.Target.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}
 			return watch.NewDeploymentFacts(d), nil
-		}}, nil
-	case watch.KindStatefulSet:
+		}
+	default:
 		sets := c.Core.AppsV1().StatefulSets(s.Target.Namespace)
-		return scaler{sets, c.StatefulSets, func(ctx context.Context) (*watch.WorkloadFacts, error) {
+		out.client, out.read = sets, func(ctx context.Context) (*watch.WorkloadFacts, error) {
 			x, err := sets.Get(ctx, s.Target.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}
 			return watch.NewStatefulSetFacts(x), nil
-		}}, nil
+		}
 	}
-	return scaler{}, fmt.Errorf("targets of kind %s cannot be scaled", s.Kind)
+	return out, nil
+}
+
+// targetOf is the reference of the service that a scale is about: the plan knows the kind, and not its group.
+func (c *Actuator) targetOf(s *planner.Scale) (v1alpha1.TargetRef, error) {
+	n := fleet.ParseName(string(s.Service))
+	o, ok := c.Services.Get(n.Namespace, n.Name)
+	if !ok {
+		return v1alpha1.TargetRef{}, object.Stale("the ElasticService is gone")
+	}
+	if ref := o.Facts.Target; ref.Kind == s.Kind && ref.Name == s.Target.Name {
+		return ref, nil
+	}
+	return v1alpha1.TargetRef{}, object.Stale("the target is another one now")
+}
+
+// anyScale writes the Scale of objects of any kind. The API server applies no Scale of a custom resource, so it is a
+// patch, which takes the field over as an apply with force does, and is recorded in the managed fields.
+type anyScale struct{ client dynamic.ResourceInterface }
+
+// ApplyScale implements scaleClient.
+func (a anyScale) ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration,
+	_ metav1.ApplyOptions) (*autoscalingv1.Scale, error) {
+	body := object.MergePatch(map[string]any{
+		"metadata": map[string]any{"resourceVersion": *s.ResourceVersion},
+		"spec":     map[string]any{"replicas": *s.Spec.Replicas},
+	})
+	got, err := a.client.Patch(ctx, name, types.MergePatchType, body, object.PatchOptions(), target.Subresource)
+	if err != nil {
+		return nil, err
+	}
+	out := &autoscalingv1.Scale{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(got.Object, out); err != nil {
+		return nil, fmt.Errorf("read the Scale of %s: %w", name, err)
+	}
+	return out, nil
 }
 
 // targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp changes the version, so that
@@ -69,7 +124,7 @@ func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, erro
 	if err != nil {
 		return written{}, err
 	}
-	t, ok := by.mirror.Get(s.Target.Namespace, s.Target.Name)
+	t, ok := by.seen()
 	if !ok {
 		return written{}, object.Stale("the target changed")
 	}
@@ -85,6 +140,7 @@ func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, erro
 	if err != nil {
 		return written{}, fmt.Errorf("scale %s to %d: %w", s.Target, s.To, err)
 	}
+	a.c.NoteSize(t, scale.Spec.Replicas, scale.ResourceVersion)
 	return written{t.UID, scale.ResourceVersion, by.mirror.Sees(s.Target.Namespace, s.Target.Name, t.UID,
 		scale.ResourceVersion), fleet.Ledger{}}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
+	"github.com/springtide/springtide/internal/kube/target"
 	"github.com/springtide/springtide/internal/validate"
 )
 
@@ -15,6 +16,8 @@ import (
 type ServiceFacts struct {
 	Service fleet.Service
 	Key     TargetKey
+	// Target is spec.targetRef.
+	Target v1alpha1.TargetRef
 	// Problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
 	Problem fleet.Problem
 	// Scaled is when we last wrote replicas of the target; zero when never.
@@ -26,7 +29,8 @@ func NewServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) ServiceF
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
 	s := &a.Spec
 	f := ServiceFacts{
-		Key:    TargetKey{a.Namespace, s.TargetRef.Kind, s.TargetRef.Name},
+		Key:    KeyOf(a.Namespace, s.TargetRef.APIVersion, s.TargetRef.Kind, s.TargetRef.Name),
+		Target: s.TargetRef,
 		Scaled: TimeOf(a.Status.LastScaleTime),
 		Service: fleet.Service{
 			ID:           fleet.ServiceID(name.String()),
@@ -149,4 +153,10 @@ func windowOf(start, zone string, length v1alpha1.Duration) fleet.Window {
 }
 
 // TargetKey names what a scaler scales.
-type TargetKey struct{ Namespace, Kind, Name string }
+type TargetKey struct{ Namespace, Group, Kind, Name string }
+
+// KeyOf is the key of a reference. The version of the API is no part of it: two references that name the same object by
+// two versions name one object.
+func KeyOf(namespace, apiVersion, kind, name string) TargetKey {
+	return TargetKey{namespace, target.GroupOf(apiVersion, kind), kind, name}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/kube/target"
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
@@ -223,19 +224,11 @@ func (c *Elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(c
 		if !svc.Mode.Acts() || !svc.TargetFound {
 			continue
 		}
-		m := c.Deployments
-		if svc.TargetKind == watch.KindStatefulSet {
-			m = c.StatefulSets
-		}
-		if w, ok := m.Get(svc.Target.Namespace, svc.Target.Name); ok && svc.Actuation == fleet.ByScale {
-			add(svc.TargetKind, &w.Header, w.Leader, func(ctx context.Context, body []byte) (metav1.Object, error) {
-				if svc.TargetKind == watch.KindStatefulSet {
-					return c.Core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body,
-						object.PatchOptions())
-				}
-				return c.Core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body,
-					object.PatchOptions())
-			}, func(version string) object.Sight { return m.Sees(w.Namespace, w.Name, w.UID, version) })
+		if svc.Actuation == fleet.ByScale {
+			if m, w, patch := c.targetOf(svc); w != nil {
+				add(svc.TargetKind, &w.Header, w.Leader, patch,
+					func(version string) object.Sight { return m.Sees(w.Namespace, w.Name, w.UID, version) })
+			}
 		}
 		if svc.HPA == nil || svc.Actuation != fleet.ByHPAFloor {
 			continue
@@ -248,4 +241,33 @@ func (c *Elector) targetStamps(l leadership.Held, seen *object.Sights) ([]func(c
 		}
 	}
 	return out, nil
+}
+
+// targetOf finds the target of a service, where it is seen and how it is patched; nil where there is none to be scaled.
+func (c *Elector) targetOf(svc *fleet.Service) (*object.Mirror[*watch.WorkloadFacts], *watch.WorkloadFacts, patchFunc) {
+	n := fleet.ParseName(string(svc.ID))
+	o, ok := c.Services.Get(n.Namespace, n.Name)
+	if !ok {
+		return nil, nil, nil
+	}
+	ref := &o.Facts.Target
+	w, _ := c.Target(n.Namespace, ref)
+	m, gvr := c.TargetMirror(ref)
+	switch {
+	case w == nil || m == nil || w.Other != nil && w.Other.Unscalable.Any():
+		return nil, nil, nil
+	case !target.Builtin(ref):
+		return m, w, func(ctx context.Context, body []byte) (metav1.Object, error) {
+			return c.Dyn.Resource(gvr).Namespace(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body,
+				object.PatchOptions())
+		}
+	case ref.Kind == watch.KindStatefulSet:
+		return m, w, func(ctx context.Context, body []byte) (metav1.Object, error) {
+			return c.Core.AppsV1().StatefulSets(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body,
+				object.PatchOptions())
+		}
+	}
+	return m, w, func(ctx context.Context, body []byte) (metav1.Object, error) {
+		return c.Core.AppsV1().Deployments(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, body, object.PatchOptions())
+	}
 }

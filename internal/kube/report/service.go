@@ -282,6 +282,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.measured(c)
 	v.capacity(c)
 	v.bottleneck(c)
+	v.known(c)
 	return c.list
 }
 
@@ -311,6 +312,20 @@ func (v *serviceView) able(c *conditions) {
 		c.set(catalog.ServiceAbleHeld, v.held)
 	default:
 		c.set(catalog.ServiceAbleReadyForNewScale)
+	}
+}
+
+// known says what is known of the pods of a target that is found by its Scale.
+func (v *serviceView) known(c *conditions) {
+	switch {
+	case !v.svc.Selected || v.svc.Blocked.Any():
+		c.drop(catalog.ConditionTarget)
+	case v.svc.Untemplated:
+		c.set(catalog.ServiceTargetRequestsUnknown, v.svc.TargetKind)
+	case v.svc.AnyRevision:
+		c.set(catalog.ServiceTargetRevisionUnknown, v.svc.TargetKind)
+	default:
+		c.set(catalog.ServiceTargetKnown)
 	}
 }
 

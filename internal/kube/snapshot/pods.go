@@ -48,28 +48,40 @@ func (a *assembly) addPods() {
 	}
 }
 
-// claim finds the owner of a pod by its chain (pod, ReplicaSet, Deployment), never by labels, and from it the class. It returns the
-// index of the pod's service, or -1.
+// claim finds the owner of a pod by its chain (pod, ReplicaSet, Deployment), and from it the class. By labels it finds alone what no chain
+// gives to a service: the pods that the Scale of another kind of target selects. It returns the index of the service that counts the pod,
+// or -1.
 //
 // A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
 func (a *assembly) claim(p *fleet.Pod, f *watch.PodFacts) int {
 	owner, current := f.Claim.Owner.UID, true
+	measured := fleet.WorkloadName{Kind: f.Claim.Owner.Kind.Kind, Name: f.Claim.Owner.Name}
 	if rs, ok := a.revisions[watch.Owned{Namespace: f.Namespace,
 		UID: owner}]; ok && f.Claim.Owner.Kind.Kind == "ReplicaSet" && rs.Deployment != "" {
 		current = a.newest[watch.Owned{Namespace: f.Namespace, UID: rs.Deployment}] == rs.UID
-		owner = rs.Deployment
+		owner, measured = rs.Deployment, rs.OwnerName()
 	}
 	if update, ok := a.updates[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok && update != "" {
 		current = f.Revision == update
 	}
-	p.CurrentRevision = current
 	service, member := a.ownerOf(owner, f)
 	p.Job, p.Role = member.job, member.role
-	if service >= 0 {
-		p.Service = a.s.Services[service].ID
+	of := service // workers are of the service, too, and not counted
+	if service < 0 && len(a.chosen) > 0 {
+		if c, r := a.choose(f); c != nil {
+			of, current = c.service, r.current
+			if r.counted {
+				service = of
+				c.sees(measured)
+			}
+		}
+	}
+	p.CurrentRevision = current
+	if of >= 0 {
+		p.Service = a.s.Services[of].ID
 	}
 	standing := f.Claim.Standing(watch.Witness{C: a.c.Watcher})
-	p.Class = f.Claim.Class(a.c.Options.Namespace, standing, service >= 0, member.job != "")
+	p.Class = f.Claim.Class(a.c.Options.Namespace, standing, of >= 0, member.job != "")
 	p.Daemon = standing == facts.Pretends && f.Claim.Owner.UID != "" &&
 		watch.Witness{C: a.c.Watcher}.DaemonUID(f.Claim.Owner.Kind, f.Namespace, f.Claim.Owner.Name) == f.Claim.Owner.UID
 	p.Own = p.Class == fleet.PodSystem && f.Namespace == a.c.Options.Namespace && f.Claim.Component != "" &&

@@ -9,7 +9,6 @@ import (
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
-	"github.com/springtide/springtide/internal/kube/object"
 	"github.com/springtide/springtide/internal/kube/watch"
 )
 
@@ -36,21 +35,21 @@ func (a *assembly) addServices() {
 		if s.Resized.OK {
 			s.Resized.OK = !a.past("ElasticService", &f.Header, "status.recommendation.appliedTime", s.Resized.Value).IsZero()
 		}
-		w := a.target(&f.Facts)
+		w, unread := a.c.Target(f.Namespace, &f.Facts.Target)
 		if w != nil {
 			a.observeTarget(&s, f, w)
 		}
-		s.Blocked = blockedBy(&s, &f.Facts, first[f.Facts.Key], hpas[f.Facts.Key], scaled[f.Facts.Key])
+		s.Blocked = blockedBy(&s, &f.Facts, first[f.Facts.Key], unread, hpas[f.Facts.Key], scaled[f.Facts.Key])
 		if s.Mode.Acts() {
 			s.Blocked = firstProblem(s.Blocked,
 				func() fleet.Problem { return blockedByCron(&f.Facts, hpas[f.Facts.Key], crons) },
+				func() fleet.Problem { return unscalable(&s, w) },
 				func() fleet.Problem { return a.blockedByLeader(&s, w, hpas[f.Facts.Key]) })
 		}
 		if _, taken := first[f.Facts.Key]; !taken {
 			first[f.Facts.Key] = s.ID
 			if w != nil {
-				a.services[watch.Owned{Namespace: w.Namespace, UID: w.UID}] = len(a.s.Services)
-				a.updates[watch.Owned{Namespace: w.Namespace, UID: w.UID}] = w.UpdateRevision
+				a.ownPods(len(a.s.Services), w)
 			}
 		}
 		if h := hpas[f.Facts.Key]; len(h) == 1 {
@@ -68,6 +67,14 @@ func (a *assembly) addServices() {
 		a.s.Services = append(a.s.Services, s)
 	}
 	a.addOrphans(keeps)
+}
+
+// unscalable says why the controller must not write the size of a target that it reads. Under HPAFloor it writes none.
+func unscalable(s *fleet.Service, w *watch.WorkloadFacts) fleet.Problem {
+	if w == nil || w.Other == nil || s.Actuation != fleet.ByScale {
+		return fleet.Problem{}
+	}
+	return w.Other.Unscalable
 }
 
 // firstProblem is the problem that is known already, else the first that a check finds.
@@ -93,29 +100,17 @@ func (a *assembly) addOrphans(keeps map[convert.TargetKey]bool) {
 	}
 }
 
-func (a *assembly) target(f *convert.ServiceFacts) *watch.WorkloadFacts {
-	var m *object.Mirror[*watch.WorkloadFacts]
-	switch f.Key.Kind {
-	case watch.KindDeployment:
-		m = a.c.Deployments
-	case watch.KindStatefulSet:
-		m = a.c.StatefulSets
-	}
-	w, ok := m.Get(f.Key.Namespace, f.Key.Name)
-	if !ok {
-		return nil
-	}
-	return w
-}
-
 func (a *assembly) observeTarget(s *fleet.Service, f *watch.OwnService, w *watch.WorkloadFacts) {
 	s.TargetFound, s.TargetUID, s.Version = true, fleet.UID(w.UID), w.ResourceVersion
 	s.Request = a.templateRequest(w.Namespace, w.Request, &w.Devices)
+	if o := w.Other; o != nil {
+		s.Selected, s.Workers, s.Untemplated, s.AnyRevision = true, o.Workers, !o.Templated, len(o.Revisions) == 0
+	}
 	a.tolerations[s.ID] = w.Tolerations
 	if s.Gate = w.Gate; s.Standby > 0 {
 		s.Disruptions = a.c.DisruptionsOf(w, a.s.At)
 	}
-	if s.PodsRefused = w.Refused; f.Facts.Key.Kind == watch.KindStatefulSet && w.Lacks {
+	if s.PodsRefused = w.Refused; w.Lacks {
 		if e := a.refused(watch.Owned{Namespace: w.Namespace, UID: w.UID}, statefulSetRefusedFor); e != nil {
 			s.PodsRefused = e.Text
 		}
@@ -123,7 +118,7 @@ func (a *assembly) observeTarget(s *fleet.Service, f *watch.OwnService, w *watch
 	s.Desired = fleet.KnownAt(w.Replicas, a.s.At)
 	// Pods leave a StatefulSet by ordinal, and under an HPA it is the HPA that shrinks: only a ReplicaSet that we scale
 	// can be steered.
-	s.Steerable = f.Facts.Key.Kind == watch.KindDeployment && s.Actuation == fleet.ByScale
+	s.Steerable = w.Other == nil && f.Facts.Key.Kind == watch.KindDeployment && s.Actuation == fleet.ByScale
 	if w.Replicas == 0 {
 		s.SetToZero = ZeroBy(w.Writers, s.Min > 0 || !f.Facts.Scaled.IsZero())
 	}
@@ -178,7 +173,7 @@ func byTarget(list []*watch.ScalerFacts) map[convert.TargetKey][]*watch.ScalerFa
 // blockedBy says why nothing may be done for a service, none when all is well. The first obstacle that an operator must
 // clear comes first. In a mode that only looks on, scalers of other operators are no obstacle: the service is sized
 // next to them, so that an operator sees what would be before taking over.
-func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID, hpas,
+func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID, unread fleet.Problem, hpas,
 	scaledObjects []*watch.ScalerFacts) fleet.Problem {
 	if !s.Mode.Acts() {
 		scaledObjects = nil
@@ -190,6 +185,8 @@ func blockedBy(s *fleet.Service, f *convert.ServiceFacts, first fleet.ServiceID,
 		return f.Problem
 	case first != "":
 		return catalog.TargetConflicted.Of(f.Key.Kind, s.Target, first)
+	case unread.Any():
+		return unread
 	case !s.TargetFound:
 		return catalog.TargetNotFound.Of(f.Key.Kind, s.Target)
 	case len(scaledObjects) > 0:
@@ -233,7 +230,7 @@ func blockedByCron(f *convert.ServiceFacts, hpas []*watch.ScalerFacts,
 	crons map[convert.TargetKey][]*watch.ScalerFacts) fleet.Problem {
 	found := slices.Clone(crons[f.Key])
 	for _, h := range hpas {
-		found = append(found, crons[convert.TargetKey{Namespace: h.Namespace, Kind: watch.KindHPA, Name: h.Name}]...)
+		found = append(found, crons[convert.KeyOf(h.Namespace, "", watch.KindHPA, h.Name)]...)
 	}
 	if len(found) == 0 {
 		return fleet.Problem{}

@@ -108,6 +108,7 @@ func (c *Observer) observed() (*fleet.Snapshot, []dated, error) {
 	a.addServices()
 	a.addJobs()
 	a.addPods()
+	a.measure()
 	a.addRequests()
 	a.countMembers()
 	a.refuseMembers()
@@ -162,7 +163,9 @@ type assembly struct {
 	newest    map[watch.Owned]types.UID // deployment -> its newest ReplicaSet
 	// owners say whose the pods of a workload are.
 	services map[watch.Owned]int
-	jobs     map[watch.Owned]*roleRef
+	// chosen are the services whose pods a Scale selects, by namespace, the oldest first.
+	chosen map[string][]*chosen
+	jobs   map[watch.Owned]*roleRef
 	// parents lead from what stands between a pod and its workload (a Job, a driver) one step up.
 	parents map[watch.Owned]types.UID
 	// asked is room for the requests of the pods of one workload.
@@ -207,7 +210,7 @@ func newAssembly(c *Observer) *assembly {
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
 		nodeIDs:  map[string]fleet.NodeID{},
 		devices:  c.ReadDevices(),
-		services: map[watch.Owned]int{}, jobs: map[watch.Owned]*roleRef{}, parents: map[watch.Owned]types.UID{},
+		services: map[watch.Owned]int{}, chosen: map[string][]*chosen{}, jobs: map[watch.Owned]*roleRef{}, parents: map[watch.Owned]types.UID{},
 		updates:     map[watch.Owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}

@@ -217,6 +217,7 @@ func (c *Watcher) listenToOwn() error {
 	onService := c.Services.OnChange(func(before, after *OwnService) {
 		if before == nil || after == nil || before.Generation != after.Generation {
 			c.Nudge()
+			ask(c.targets.wanted)
 		}
 	})
 	// A kind of workload is watched from the moment that a job names it.

@@ -2,12 +2,11 @@ package watch
 
 import (
 	"encoding/json"
-	"hash/fnv"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +44,9 @@ type PodFacts struct {
 	Host     string
 	Restarts int32
 	Devices  DeviceAsks
-	// labels is a hash of the labels: a change means that budgets of others may select the pod.
-	labels uint64
+	// labels are those of the pod as one text, which pods of one revision share. A change means that budgets of others
+	// may select the pod.
+	labels unique.Handle[string]
 	// Shut says that the pod waits for its readiness gate of ours to be opened first.
 	Shut bool
 	// Scheduler is who is to place the pod.
@@ -76,7 +76,7 @@ func NewPodFacts(p *corev1.Pod) *PodFacts {
 		Devices:   deviceAsksOf(&p.Spec),
 		Roles:     rolesOf(p.Labels),
 		Host:      hostOf(p),
-		labels:    hashOf(p.Labels),
+		labels:    unique.Make(labels.FormatLabels(p.Labels)),
 		Pod: fleet.Pod{
 			ID:       fleet.UID(p.UID),
 			Name:     fleet.Name{Namespace: p.Namespace, Name: p.Name},
@@ -137,11 +137,18 @@ func (f *PodFacts) readGate(p *corev1.Pod) {
 	}
 }
 
-// hashOf is a hash of labels.
-func hashOf(l labels.Set) uint64 {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, l.String())
-	return h.Sum64()
+// LabelText are the labels of the pod as one text, equal where the labels are.
+func (f *PodFacts) LabelText() string { return f.labels.Value() }
+
+// LabelsOf reads the labels of [PodFacts.LabelText] again. Neither keys nor values have a comma or an equals sign.
+func LabelsOf(text string) labels.Set {
+	out := labels.Set{}
+	for pair := range strings.SplitSeq(text, ",") {
+		if k, v, ok := strings.Cut(pair, "="); ok {
+			out[k] = v
+		}
+	}
+	return out
 }
 
 // readTerms reads whether the node agent lets the pod have what online leaves idle alone. A claim of the pod counts

@@ -29,6 +29,8 @@ type Watcher struct {
 	mirrors
 	// Kinds are the mirrors of workloads of other operators.
 	Kinds kinds
+	// targets are those of targets of other kinds, with their Scales.
+	targets targets
 	// daemonKinds are the mirrors of Options.DaemonKinds.
 	daemonKinds map[Kind]*object.Mirror[*daemonFacts]
 	Devices     *devices
@@ -43,7 +45,7 @@ type Watcher struct {
 func New(core kubernetes.Interface, dyn dynamic.Interface, o Options,
 	heard func(holder string, transitions int)) *Watcher {
 	return &Watcher{Options: o, Core: core, Dyn: dyn, heard: heard, Evictions: eviction.NewMemory(), Kinds: newKinds(),
-		wake: make(chan struct{}, 1)}
+		targets: newTargets(), wake: make(chan struct{}, 1)}
 }
 
 // Run watches until ctx ends, and returns when everything was read once.
@@ -66,8 +68,11 @@ func (c *Watcher) Run(ctx context.Context) error {
 	c.watchDaemonKinds(ctx)
 	c.watchDevices(ctx)
 	c.RefreshKinds(ctx)
+	c.RefreshTargets(ctx)
 	c.Kinds.await(ctx, firstRead)
+	c.awaitTargets(ctx, firstRead)
 	go c.followKinds(ctx)
+	go c.followTargets(ctx)
 	return nil
 }
 

@@ -46,12 +46,14 @@ func ForeignWriter(writers []ReplicaWriter) ReplicaWriter {
 // annotationRevision is written by the deployment controller on its ReplicaSets, rising with each rollout.
 const annotationRevision = "deployment.kubernetes.io/revision"
 
-// WorkloadFacts is a Deployment or StatefulSet.
+// WorkloadFacts is what a service scales: a Deployment, a StatefulSet, or an object of another kind with a Scale.
 type WorkloadFacts struct {
 	object.Header
 	Replicas int32
 	Request  fleet.Resources
 	Devices  DeviceAsks
+	// Other is what is known of an object of another kind alone; nil of a Deployment or a StatefulSet.
+	Other *OtherFacts
 	// Tolerations are those of the pod template.
 	Tolerations []rules.Toleration
 	// Gate says that the pod template has our readiness gate, labels are those of its pods.
@@ -171,12 +173,25 @@ type ReplicaSetFacts struct {
 	object.Header
 	Deployment types.UID
 	Revision   int64
+	// Owner is the workload where it is of another kind than Deployment.
+	Owner fleet.WorkloadName
+}
+
+// OwnerName names the workload that makes the ReplicaSet. A ReplicaSet of a Deployment carries its name before a hash.
+func (f *ReplicaSetFacts) OwnerName() fleet.WorkloadName {
+	if f.Owner != (fleet.WorkloadName{}) || f.Deployment == "" {
+		return f.Owner
+	}
+	return fleet.WorkloadName{Kind: KindDeployment, Name: f.Name[:max(strings.LastIndexByte(f.Name, '-'), 0)]}
 }
 
 func newReplicaSetFacts(r *appsv1.ReplicaSet) *ReplicaSetFacts {
 	f := &ReplicaSetFacts{Header: object.HeaderOf(r)}
 	if owner := metav1.GetControllerOf(r); owner != nil {
 		f.Deployment = owner.UID
+		if owner.Kind != KindDeployment {
+			f.Owner = fleet.WorkloadName{Kind: owner.Kind, Name: owner.Name}
+		}
 	}
 	if n, err := strconv.ParseInt(r.Annotations[annotationRevision], 10, 64); err == nil {
 		f.Revision = n
@@ -206,7 +221,8 @@ type ScalerFacts struct {
 func NewHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *ScalerFacts {
 	f := &ScalerFacts{Header: object.HeaderOf(h), Min: replicasOf(h.Spec.MinReplicas), Max: h.Spec.MaxReplicas,
 		Leader: leadership.StampOn(h),
-		Target: convert.TargetKey{Namespace: h.Namespace, Kind: h.Spec.ScaleTargetRef.Kind, Name: h.Spec.ScaleTargetRef.Name}}
+		Target: convert.KeyOf(h.Namespace, h.Spec.ScaleTargetRef.APIVersion, h.Spec.ScaleTargetRef.Kind,
+			h.Spec.ScaleTargetRef.Name)}
 	if n, err := strconv.ParseInt(h.Annotations[v1alpha1.AnnotationAdopted], 10, 32); err == nil && n >= 0 {
 		f.Writers = fieldWriters(h.ManagedFields, []string{"spec", "minReplicas"}, "")
 		own := min(int32(n), h.Spec.MaxReplicas) // more would be refused
@@ -223,8 +239,8 @@ func NewHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *ScalerFacts {
 
 func newScaledObjectFacts(u *unstructured.Unstructured) *ScalerFacts {
 	f := newRefFacts(u, "scaleTargetRef")
-	if f.Target.Kind == "" {
-		f.Target.Kind = KindDeployment // KEDA's default
+	if f.Target.Kind == "" { // KEDA's default
+		f.Target = convert.KeyOf(f.Target.Namespace, "", KindDeployment, f.Target.Name)
 	}
 	f.Paused = u.GetAnnotations()[v1alpha1.AnnotationKEDAPaused] == "true"
 	return f
@@ -239,8 +255,10 @@ func newVPAFacts(u *unstructured.Unstructured) *ScalerFacts { return newRefFacts
 
 // newRefFacts reads a scaler of another project's kind by the field of its spec that names what it scales.
 func newRefFacts(u *unstructured.Unstructured, field string) *ScalerFacts {
-	kind, _, _ := unstructured.NestedString(u.Object, "spec", field, "kind")
-	name, _, _ := unstructured.NestedString(u.Object, "spec", field, "name")
-	return &ScalerFacts{Header: object.HeaderOf(u), Target: convert.TargetKey{Namespace: u.GetNamespace(), Kind: kind,
-		Name: name}}
+	part := func(name string) string {
+		v, _, _ := unstructured.NestedString(u.Object, "spec", field, name)
+		return v
+	}
+	return &ScalerFacts{Header: object.HeaderOf(u),
+		Target: convert.KeyOf(u.GetNamespace(), part("apiVersion"), part("kind"), part("name"))}
 }

@@ -44,7 +44,7 @@ func (d *Door) outgrown(p *planner.Plan, tenancy quota.Tenancy) map[fleet.Tenant
 		if s.Desired.OK && s.Desired.Value > n {
 			n, grown[id] = s.Desired.Value, s
 		}
-		asked[id] = asked[id].Add(s.Request.Times(int64(n)))
+		asked[id] = asked[id].Add(s.Replica().Times(int64(n)))
 	}
 	if len(grown) == 0 {
 		return nil // the plan itself divided for all that there is
