@@ -54,14 +54,13 @@ func TestRefusals(t *testing.T) {
 	}
 	named := func(text, name string) string { return strings.ReplaceAll(text, "NAME", name) }
 	good := []string{
+		named(serviceHead, "rolled") + "  targetRef: {apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: rolled}\n",
 		named(serviceHead+deployment+"  windows: [{name: w, start: \"*/15 8-18 1,15 jan-dec MON-fri\", duration: 1h, timeZone: America/Argentina/Buenos_Aires, minReplicas: 2}, {name: v, start: \"0 0 * * 0\", duration: 1h, timeZone: UTC, minReplicas: 2}]\n  calendar: {timeZone: Etc/GMT+8, days: [{name: leap, date: 2028-02-29}, {name: sale, date: 11-11}]}\n", "cart"),
 		named(poolHead+"  nodeSelector: {matchLabels: {pool: web, zone: a}}\n", "web-a"),
 		named(quotaHead+"  namespaceSelector: {matchLabels: {team.example.com/name: shop_1}}\n  parent: b\n", "a"),
 		named(jobHead+"    - {role: worker, min: 1, max: 8, workloadRef: {apiVersion: ray.io/v1, kind: RayCluster, name: r}}\n    - {role: head, stable: true, min: 1, max: 1, workloadRef: {apiVersion: ray.io/v1, kind: RayCluster, name: r}}\n", "train"),
 	}
 	bad := map[string]struct{ text, want string }{
-		"a target that no adapter scales": {named(serviceHead+"  targetRef: {apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: x}\n", "x"),
-			"no adapter scales a Rollout of argoproj.io/v1alpha1"},
 		"a second owner": {named(serviceHead, "x") + "  targetRef: {apiVersion: apps/v1, kind: Deployment, name: cart}\n",
 			"Deployment cart is the target of ElasticService default/cart already"},
 		"cron text with six fields": {named(serviceHead+deployment+"  windows: [{name: w, start: \"0 30 18 * * *\", duration: 1h, timeZone: UTC, minReplicas: 2}]\n", "x"), "write five"},
@@ -74,7 +73,7 @@ func TestRefusals(t *testing.T) {
 		"a head on lent room":       {named(jobHead+"    - {role: head, min: 1, max: 1, workloadRef: {apiVersion: ray.io/v1, kind: RayCluster, name: r}}\n", "x"), "the head holds the job together"},
 		"a head that grows":         {named(jobHead+"    - {role: head, stable: true, min: 1, max: 2, workloadRef: {apiVersion: ray.io/v1, kind: RayCluster, name: r}}\n", "x"), "the head keeps its size"},
 	}
-	for _, first := range []string{"a target that no adapter scales", "a head on lent room", "a value that no label has"} {
+	for _, first := range []string{"cron text with six fields", "a head on lent room", "a value that no label has"} {
 		await(t, "the definitions and the policies to take effect", func() bool {
 			err := create(bad[first].text, true)
 			if !refused(err) {

@@ -51,10 +51,12 @@ type ElasticServiceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.minReplicas) || w.minReplicas <= self.replicas.max)",message="a window's minReplicas above replicas.max can never be reached: raise replicas.max or lower the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaleIn) || self.targetRef.kind == 'Deployment' && self.actuation != 'HPAFloor'",message="a staged scale-in needs a Deployment under actuation Scale: pods of a StatefulSet leave in their order, and an HPA chooses none",fieldPath=".scaleIn"
+// +kubebuilder:validation:XValidation:rule="!has(self.requestsMode) || !(self.requestsMode in ['Recreate', 'InPlace']) || self.targetRef.apiVersion.startsWith('apps/') && self.targetRef.kind in ['Deployment', 'StatefulSet']",message="requests are changed in Deployments and StatefulSets alone: set requestsMode to Recommend or Off",fieldPath=".requestsMode"
 type ElasticServiceSpec struct {
-	// TargetRef is the workload to scale: a Deployment or a StatefulSet of this namespace.
+	// TargetRef is the workload to scale: any object of this namespace with a scale subresource, as a Deployment, a
+	// StatefulSet, a Rollout or a LeaderWorkerSet.
 	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['HorizontalPodAutoscaler', 'ScaledObject'])",message="name the workload itself, not its autoscaler: an HPA that you keep is found by itself under actuation HPAFloor",fieldPath=".kind"
-	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['DaemonSet', 'Job', 'CronJob', 'Pod'])",message="this kind has no scale subresource: name a Deployment or a StatefulSet (batch work is an ElasticJob)",fieldPath=".kind"
+	// +kubebuilder:validation:XValidation:rule="!(self.kind in ['DaemonSet', 'Job', 'CronJob', 'Pod'])",message="this kind has no scale subresource: name a Deployment, a StatefulSet or another kind that has one (batch work is an ElasticJob)",fieldPath=".kind"
 	TargetRef TargetRef `json:"targetRef"`
 	// Mode is how far Springtide may go: Observe records, Recommend tells, Auto acts.
 	// +kubebuilder:validation:Enum=Observe;Recommend;Auto

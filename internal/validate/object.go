@@ -2,8 +2,6 @@ package validate
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 	_ "time/tzdata" // zones are judged by the same data on every machine
 
@@ -15,15 +13,10 @@ import (
 // DefaultNamespaceLabel names the namespace in series, unless the source says otherwise.
 const DefaultNamespaceLabel = "namespace"
 
-// ElasticService judges the kind of the target, the service level, the windows, the queries and the calendar of one
-// service. namespaceLabel is the label that
-// names the namespace in the metrics source.
+// ElasticService judges the service level, the windows, the queries and the calendar of one service. Whether its target
+// can be scaled only the cluster knows. namespaceLabel is the label that names the namespace in the metrics source.
 func ElasticService(s *v1alpha1.ElasticService, namespaceLabel string) []Problem {
 	var out []Problem
-	if ref := s.Spec.TargetRef; !strings.HasPrefix(ref.APIVersion, "apps/") || !slices.Contains([]string{"Deployment", "StatefulSet"}, ref.Kind) {
-		out = append(out, Problem{"spec.targetRef",
-			fmt.Sprintf("no adapter scales a %s of %s: name a Deployment or a StatefulSet of apps/v1", ref.Kind, ref.APIVersion)})
-	}
 	for i, m := range s.Spec.Metrics {
 		if m.Query == "" {
 			continue
