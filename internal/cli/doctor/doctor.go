@@ -73,6 +73,7 @@ func (d *doctor) checks() []examine.Check {
 		{Name: "API server", Run: examine.CheckServer},
 		{Name: "definitions", Run: own(checkDefinitions)},
 		{Name: "rights", Run: own(checkRights)},
+		{Name: "targets", Run: own(checkTargets)},
 		{Name: "controller", Run: own(checkController)},
 		{Name: "objects", Run: examine.CheckObjects},
 		{Name: "machines", Run: own(checkMachines)},

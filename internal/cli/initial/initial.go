@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -35,8 +36,8 @@ func newCommand(o *cluster.Options, from trial.History) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Draft ElasticServices for the workloads of a namespace",
-		Long: "Write commented YAML of an ElasticService in mode Observe for each Deployment and StatefulSet of a " +
-			"namespace that has none. With\n" +
+		Long: "Write commented YAML of an ElasticService in mode Observe for each Deployment, StatefulSet and object of " +
+			"another kind with a\nscale subresource that has none in a namespace. With\n" +
 			"--prometheus its service level and its bounds come from history: which level is measured, what it was, and in " +
 			"how many\n" +
 			"minutes a limit would have been kept. Guesses are marked. Nothing is applied.",
@@ -71,12 +72,14 @@ func newCommand(o *cluster.Options, from trial.History) *cobra.Command {
 	return cmd
 }
 
-// workload is a Deployment or a StatefulSet.
+// workload is a Deployment, a StatefulSet, or an object of another kind that has a scale subresource.
 type workload struct {
-	kind     string
-	name     fleet.Name
-	replicas int32
-	request  fleet.Resources
+	apiVersion, kind string
+	name             fleet.Name
+	replicas         int32
+	request          fleet.Resources
+	// measured is under which owner the metrics source knows its pods; zero where that is the workload.
+	measured fleet.WorkloadName
 	// preset measures its latency.
 	preset string
 	// scalers are what sizes it today.
@@ -88,7 +91,7 @@ func (w *workload) service() fleet.Service {
 	latency := fleet.Latency(latencyQuantile, maxLatency)
 	latency.Source.Preset = w.preset
 	return fleet.Service{ID: fleet.ServiceID(w.name.String()), Target: w.name, TargetKind: w.kind, TargetFound: true,
-		SLO: fleet.Levels(latency, fleet.CPU(1)), Request: w.request}
+		SLO: fleet.Levels(latency, fleet.CPU(1)), Request: w.request, Measured: w.measured}
 }
 
 // measured finds the first preset that has a latency of each workload.
@@ -130,7 +133,7 @@ func draft(ctx context.Context, c *cluster.Clients, from *trial.History, namespa
 	services := make([]fleet.Service, len(all))
 	for i := range all {
 		services[i] = all[i].service()
-		target := v1alpha1.TargetRef{APIVersion: "apps/v1", Kind: all[i].kind, Name: all[i].name.Name}
+		target := v1alpha1.TargetRef{APIVersion: all[i].apiVersion, Kind: all[i].kind, Name: all[i].name.Name}
 		if all[i].scalers, _, err = takeover.Incumbents(ctx, c, namespace, target); err != nil {
 			return nil, nil, err
 		}
@@ -163,13 +166,27 @@ func workloads(ctx context.Context, c *cluster.Clients, namespace string) ([]wor
 	var out []workload
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		out = append(out, workload{kind: "Deployment", name: fleet.Name{Namespace: namespace, Name: d.Name},
+		out = append(out, workload{apiVersion: apiVersion, kind: "Deployment", name: fleet.Name{Namespace: namespace, Name: d.Name},
 			preset: fleet.PresetOTel, replicas: replicas(d.Spec.Replicas), request: convert.PodRequests(&d.Spec.Template.Spec)})
 	}
 	for i := range sets.Items {
 		s := &sets.Items[i]
-		out = append(out, workload{kind: "StatefulSet", name: fleet.Name{Namespace: namespace, Name: s.Name},
+		out = append(out, workload{apiVersion: apiVersion, kind: "StatefulSet", name: fleet.Name{Namespace: namespace, Name: s.Name},
 			preset: fleet.PresetOTel, replicas: replicas(s.Spec.Replicas), request: convert.PodRequests(&s.Spec.Template.Spec)})
+	}
+	for _, kind := range c.Scalable() {
+		found, err := c.Targets(ctx, namespace, &kind)
+		if apierrors.IsForbidden(err) {
+			continue // a user without the right to read a kind drafts nothing for it
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range found {
+			out = append(out, workload{apiVersion: t.Ref.APIVersion, kind: t.Ref.Kind, replicas: t.Replicas,
+				name: fleet.Name{Namespace: namespace, Name: t.Ref.Name}, request: t.Request,
+				preset: fleet.PresetOTel, measured: t.Measured})
+		}
 	}
 	slices.SortFunc(out, func(a, b workload) int {
 		return cmp.Or(cmp.Compare(a.name.Name, b.name.Name), cmp.Compare(a.kind, b.kind))
@@ -198,7 +215,7 @@ func targets(ctx context.Context, c *cluster.Clients, namespace string) (map[str
 	return out, nil
 }
 
-// apiVersion is that of the workloads.
+// apiVersion is that of Deployments and StatefulSets.
 var apiVersion = appsv1.SchemeGroupVersion.String()
 
 // yaml writes the draft.
@@ -218,7 +235,7 @@ func (w *workload) yaml(f *found) string {
 	line(0, "metadata:\n  name: %s\n  namespace: %s", w.name.Name, w.name.Namespace)
 	line(0, "spec:")
 	line(2, "mode: Observe # records alone; springtide promote goes on from here")
-	line(2, "targetRef: {apiVersion: %s, kind: %s, name: %s}", apiVersion, w.kind, w.name.Name)
+	line(2, "targetRef: {apiVersion: %s, kind: %s, name: %s}", w.apiVersion, w.kind, w.name.Name)
 	comments(2, f.replicasWhy)
 	line(2, "replicas: {min: %d, max: %d}", f.min, f.max)
 	line(2, "slo:")

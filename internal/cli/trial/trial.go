@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/v1alpha1"
 	"github.com/springtide/springtide/fleet"
@@ -63,23 +62,12 @@ func Facts(ctx context.Context, c *cluster.Clients, s *v1alpha1.ElasticService, 
 	svc := facts.Service
 	ref := s.Spec.TargetRef
 	name := fleet.Name{Namespace: s.Namespace, Name: ref.Name}
-	switch ref.Kind {
-	case "Deployment":
-		d, err := c.Core.AppsV1().Deployments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-		if err != nil {
-			return svc, reading(ref.Kind, name, err)
-		}
-		svc.Request, svc.Desired = convert.PodRequests(&d.Spec.Template.Spec), replicasOf(d.Spec.Replicas, c.Now())
-	case "StatefulSet":
-		d, err := c.Core.AppsV1().StatefulSets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-		if err != nil {
-			return svc, reading(ref.Kind, name, err)
-		}
-		svc.Request, svc.Desired = convert.PodRequests(&d.Spec.Template.Spec), replicasOf(d.Spec.Replicas, c.Now())
-	default:
-		return svc, usage.Error{Err: fmt.Errorf("%s %s: what one pod requests is read of Deployments and StatefulSets alone",
-			ref.Kind, name)}
+	t, err := c.Target(ctx, s.Namespace, &ref)
+	if err != nil {
+		return svc, reading(ref.Kind, name, err)
 	}
+	svc.Request, svc.Workers, svc.Measured = t.Request, t.Workers, t.Measured
+	svc.Desired = fleet.KnownAt(t.Replicas, c.Now())
 	if svc.Request.CPU == 0 {
 		return svc, usage.Found("%s %s: its pods request no CPU, so a replica's load cannot be judged: set "+
 			"resources.requests.cpu",
@@ -92,14 +80,7 @@ func reading(kind string, name fleet.Name, err error) error {
 	if apierrors.IsNotFound(err) {
 		return usage.Found("there is no %s %s", kind, name)
 	}
-	return fmt.Errorf("read %s %s: %w", kind, name, err)
-}
-
-func replicasOf(n *int32, now time.Time) fleet.Known[int32] {
-	if n == nil {
-		return fleet.KnownAt[int32](1, now)
-	}
-	return fleet.KnownAt(*n, now)
+	return err
 }
 
 // Of reads the history of one service and plays it.

@@ -22,6 +22,7 @@ import (
 	"github.com/springtide/springtide/internal/cli/cluster"
 	"github.com/springtide/springtide/internal/cli/takeover"
 	"github.com/springtide/springtide/internal/cli/usage"
+	"github.com/springtide/springtide/internal/kube/target"
 )
 
 // annotationWatermarks on a CapacityPool keeps the watermarks from before an uninstall, LOW/HIGH, so that a run that was cut off is taken up again.
@@ -609,6 +610,42 @@ func unmarkWorkloads(ctx context.Context, c *cluster.Clients) (int, error) {
 		})
 		if err != nil {
 			return done, err
+		}
+	}
+	n, err := unmarkTargets(ctx, c, stamp)
+	return done + n, err
+}
+
+// unmarkTargets removes the stamp from targets of other kinds that services name.
+func unmarkTargets(ctx context.Context, c *cluster.Clients, stamp []byte) (done int, err error) {
+	services, err := cluster.List[v1alpha1.ElasticService](ctx, c, cluster.Services, "")
+	if cluster.IsUnserved(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for i := range services {
+		ref := &services[i].Spec.TargetRef
+		if target.Builtin(ref) {
+			continue
+		}
+		gvr, problem, err := target.Find(c.Core.Discovery(), ref.APIVersion, ref.Kind)
+		if err != nil {
+			return done, err
+		}
+		if problem.Any() {
+			continue // its kind is gone, and the object with it
+		}
+		client := c.Dyn.Resource(gvr).Namespace(services[i].Namespace)
+		u, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
+		if err == nil && u.GetAnnotations()[v1alpha1.AnnotationLeaderEpoch] != "" {
+			if _, err = client.Patch(ctx, ref.Name, types.MergePatchType, stamp, metav1.PatchOptions{}); err == nil {
+				done++
+			}
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return done, fmt.Errorf("take the stamp off %s %s/%s: %w", ref.Kind, services[i].Namespace, ref.Name, err)
 		}
 	}
 	return done, nil
