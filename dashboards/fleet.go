@@ -151,6 +151,11 @@ func Fleet() Dashboard {
 						"new pod that failed: while these grow, new pods do not become ready.",
 					Queries: []Query{{`sum(springtide_standby_pods)`, "standby"},
 						{`sum(increase(springtide_gate_open_failures_total[1h]))`, "gates not opened"}}},
+				{Title: "Pauses and windows of change", Kind: "timeseries", Unit: "short", Width: 8, Sparse: true,
+					Description: "Services, pools and jobs that a pause holds, by kind and whether it ends by itself " +
+						"(condition Paused); windows of change that are open.",
+					Queries: []Query{{`sum by (kind, ends) (springtide_paused)`, "{{kind}} ends: {{ends}}"},
+						{`springtide_change_window_open`, "window {{window}} of {{pool}}"}}},
 			}},
 			{Title: "Offline jobs", Panels: []Panel{
 				{Title: "Minima of jobs", Kind: "timeseries", Unit: "short", Width: 8, Stacked: true,

@@ -117,8 +117,9 @@ var ofHowto = []shown{
 	{command: "kubectl delete festivalplan sale", want: `FestivalPlan/sale deleted`},
 	{command: `springtide freeze --reason "INC-1234"`, want: `frozen: INC-1234`},
 	{command: "springtide thaw", want: `thawed; it was frozen: INC-1234`},
-	{command: "springtide pause shop/cart", want: `pause None -> All`},
-	{command: "springtide resume shop/cart", want: `pause All -> None`},
+	{command: `springtide pause service cart -n shop --reason "INC-1234" --for 1h`,
+		want: `shop/cart is paused: All, INC-1234, until`},
+	{command: "springtide resume service cart -n shop", want: `shop/cart is resumed; it was paused: All, INC-1234`},
 }
 
 // TestTutorial is a reader: it types the commands of docs/tutorial.md and docs/howto.md in their order, as the pages

@@ -319,12 +319,17 @@ type Pool struct {
 	Ladder Ladder
 	Budget DisruptionBudget
 	Ledger Ledger
+	// Changes are its windows of change, in the order of the spec.
+	Changes []ChangeWindow
 	// Evicted are the pods that agents of the pool's machines evicted lately. They count in the ledger's bounds, and are not kept in it.
 	Evicted []AgentEviction
 	// Version is the resourceVersion that the ledger was read with.
 	Version string
 	// SeenFrozen: the pool's status shows a freeze, as the last report left it.
 	SeenFrozen bool
+	// Hold is the pause in force: nothing of the pool is lent, and recalls go on. Ended is one that is over and still
+	// stands.
+	Hold, Ended Hold
 }
 
 // Ladder is how long each of the last rungs of a recall waits before the next is taken: the kill of pods whose end was announced, the fence

@@ -136,7 +136,10 @@ type Service struct {
 	// Untemplated says that the target has no pod template that is read, and no pod that says what one requests.
 	Untemplated bool
 	Mode        Mode
+	// Pause is what its pauses hold together at the time of the snapshot; Hold names one of them, and Ended one that is
+	// over and still stands: see [HeldAt].
 	Pause       Pause
+	Hold, Ended Hold
 	Actuation   Actuation
 	// Blocked says why nothing may be done; none when the service was accepted.
 	Blocked  Problem
@@ -450,6 +453,9 @@ type Job struct {
 	// Gang is how its minimum stands, as the API keeps it; GangTimeout how long it may be asked for without being whole, 0 for the default.
 	Gang        Gang
 	GangTimeout time.Duration
+	// Hold is the pause in force: the job keeps what it has and gets nothing more. Ended is one that is over and still
+	// stands.
+	Hold, Ended Hold
 }
 
 // PodsRefused is the first member of which pods cannot be made; nil where all can.

@@ -256,6 +256,15 @@ func (t *Target) Hold(by reason.Reason) {
 	t.Notes = append(slices.Clip(t.Notes), reason.Of(reason.NoChange, by))
 }
 
+// Pin sets the size, whatever is wanted, since a pause states it.
+func (t *Target) Pin(n int32, why reason.Reason) {
+	t.Replicas, t.Held, t.Limited = n, "", ""
+	if n != t.Wanted {
+		t.Held = reason.Paused
+	}
+	t.Notes = append(slices.Clip(t.Notes), why)
+}
+
 // note adds what held, cut or raised the size.
 func (z *sizer) note(code reason.Code, args ...any) {
 	z.notes = append(z.notes, reason.Of(code, args...))

@@ -2,6 +2,7 @@ package hpa
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ type Schedule struct {
 	// everyHour schedules run by elapsed time, all others by the wall clock: a window every hour opens in both hours of a doubled hour,
 	// a window at 01:30 in the first only.
 	everyHour bool
+	// once is the one start of a schedule without a spec; except are days on which none lies.
+	once   time.Time
+	except []fleet.Date
 }
 
 // ParseSchedule reads a five-field cron expression. Its error is a sentence with the fix in it.
@@ -60,7 +64,29 @@ func ParseSchedule(expr string) (Schedule, error) {
 //
 // By the wall clock, a start in an hour that is skipped when clocks go forward holds at once, at the moment of the change; a start in an
 // hour that comes twice when they go back holds from its first coming.
+//
+// A start on an excepted day is none: the search goes on with the first moment of the next day.
 func (s Schedule) Next(after time.Time, zone *time.Location) time.Time {
+	if s.spec == nil {
+		if s.once.After(after) {
+			return s.once.In(zone)
+		}
+		return time.Time{}
+	}
+	start := s.next(after, zone)
+	for !start.IsZero() && slices.ContainsFunc(s.except, func(d fleet.Date) bool { return d.Is(start) }) {
+		start = s.next(resolve(nextDay(start), zone).Add(-1), zone)
+	}
+	return start
+}
+
+// nextDay is the wall clock's reading at the beginning of the next day, dressed as UTC.
+func nextDay(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, time.UTC)
+}
+
+// next is Next of every day.
+func (s Schedule) next(after time.Time, zone *time.Location) time.Time {
 	if s.everyHour {
 		return s.spec.Next(after.In(zone))
 	}
@@ -157,6 +183,59 @@ func OpenUntil(w *fleet.Window, now time.Time) (time.Time, bool) {
 	of := levels([]fleet.Window{*w}, now, now.Add(1))
 	open, ok := of[0].at(now)
 	return open.end, ok
+}
+
+// Level is a window at one moment.
+type Level struct {
+	Open bool
+	// Until is until when the starts up to now hold it open; zero while it is closed.
+	Until time.Time
+	// Last is the last start up to now, Next the first after it; zero where there is none within years.
+	Last, Next time.Time
+}
+
+// LevelOf is a window with a schedule at one moment; ok is false where it cannot be read.
+func LevelOf(w *fleet.Window, now time.Time) (l Level, ok bool) {
+	s, err := ParseSchedule(w.Schedule)
+	if err != nil || w.Zone == nil {
+		return l, false
+	}
+	return s.level(w.Zone, w.Duration, now), true
+}
+
+// ChangeLevel is a window of change at one moment. One that cannot be read is open without an end: what it meant to
+// hold is held.
+func ChangeLevel(w *fleet.ChangeWindow, now time.Time) Level {
+	s := Schedule{once: w.Once, except: w.Except}
+	zone := w.Zone
+	if w.Problem != "" {
+		return Level{Open: true}
+	}
+	if w.Once.IsZero() {
+		read, err := ParseSchedule(w.Schedule)
+		if err != nil || zone == nil {
+			return Level{Open: true}
+		}
+		s.spec, s.everyHour = read.spec, read.everyHour
+	}
+	if zone == nil {
+		zone = time.UTC
+	}
+	return s.level(zone, w.Duration, now)
+}
+
+// longAgo is how far back the last start of a schedule is looked for: 29 February comes again within it.
+const longAgo = 8
+
+// level is a schedule whose windows last for a time, at one moment.
+func (s Schedule) level(zone *time.Location, d time.Duration, now time.Time) Level {
+	l := Level{Last: s.last(now.AddDate(-longAgo, 0, 0), now, zone), Next: s.Next(now, zone)}
+	for _, x := range s.spans(zone, d, now, now.Add(1)) {
+		if x.holds(now) {
+			l.Open, l.Until = true, x.end
+		}
+	}
+	return l
 }
 
 // windowSize is one window of a service over the horizon of a sizing.

@@ -20,12 +20,23 @@ func (m *maker) fromOffline(l *fleet.Loan) bool { return m.in.Snapshot.FromOffli
 // borrow begins loans for what is short, and returns what stays so.
 func (m *lender) borrow(l *ledger, ask reclaim.Ask, short fleet.Resources, idle bool) fleet.Resources {
 	s := m.in.Snapshot
+	// A paused pool borrows for pods that wait now, and for nothing that is only foreseen.
+	if by := m.in.permit(lendingOf(l.pool), gives); !by.None() && !ask.Emergency && !short.Floor().IsZero() {
+		m.withholdOnce(Subject{SubjectPool, string(l.pool.ID)}, reason.Of(reason.BorrowMachines), by, ask.Why)
+		return short
+	}
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		if p.Class != fleet.Offline || !m.in.permit(loansOf(p), gives).None() || short.Floor().IsZero() {
+		if p.Class != fleet.Offline || short.Floor().IsZero() {
 			continue
 		}
-		count, budget := m.movesLeft(p)
+		if by := m.in.permit(lendingOf(p), gives); !by.None() {
+			if p.Hold.Any() {
+				m.withholdOnce(Subject{SubjectPool, string(p.ID)}, reason.Of(reason.LendTo, l.pool.ID), by, ask.Why)
+			}
+			continue
+		}
+		count, budget := m.movesLeft(p, ask.Emergency)
 		want := reclaim.BorrowAsk{Pool: p, To: l.pool.ID, Amount: short, Count: max(count, 1), TakeStable: m.takesStable(), Idle: idle,
 			Begun: m.begun, Emergency: ask.Emergency}
 		take, left := reclaim.Borrowable(s, want, m.recalls())

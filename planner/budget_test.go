@@ -37,7 +37,7 @@ func TestMoveBudgetOfAnHour(t *testing.T) {
 			in.Begun = c.begun
 			m := newMaker(&in)
 			m.plan.Moves = c.plan
-			if left, by := (&lender{m}).movesLeft(&w.s.Pools[1]); left != c.left {
+			if left, by := (&lender{m}).movesLeft(&w.s.Pools[1], false); left != c.left {
 				t.Errorf("%d are left (%s), want %d", left, by, c.left)
 			}
 		})

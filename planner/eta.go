@@ -44,8 +44,8 @@ func (m *maker) etas(x *staffing) {
 			a.job.Created.Compare(b.job.Created), cmp.Compare(a.job.ID, b.job.ID))
 	})
 	for k, st := range e.order {
-		if !st.waiting() {
-			continue
+		if !st.waiting() || !st.held.None() {
+			continue // nothing is foreseen of a job that is paused
 		}
 		eta := e.of(k)
 		eta.Job = st.job.ID

@@ -174,12 +174,28 @@ func (m *follower) emptied(l *fleet.Loan, entry *fleet.ShareParcel, node *fleet.
 		m.giveUpLate(l, node)
 		return
 	}
+	if m.handOverHeld(l) {
+		return
+	}
 	if m.on(l.Node).Moves.Live > 1 {
 		m.clean = append(m.clean, l) // this plan may yet recall the other parcels
 		return
 	}
 	after, err := l.Lend(at, entry)
 	m.step(passFollow, MoveLend, *l, after, err)
+}
+
+// handOverHeld withholds the hand-over of a parcel whose pool is paused: it stays empty, and is given up in time as one
+// that cannot be emptied.
+func (m *follower) handOverHeld(l *fleet.Loan) bool {
+	pool := m.pool(l)
+	if pool == nil || !pool.Hold.Any() {
+		return false
+	}
+	by := m.in.permit(handOverOf(pool), gives)
+	m.withhold(Subject{SubjectLoan, string(l.ID)}, reason.Of(reason.HandOver), by, l.Reason)
+	m.giveUpLate(l, m.in.Snapshot.Node(l.Node))
+	return true
 }
 
 // boundLate recalls a machine on which an online pod was bound after the margin: a scheduler decided by marks that were long out of date, or

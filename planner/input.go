@@ -40,6 +40,10 @@ type Input struct {
 	// Shares keeps how quotas were divided ahead from one plan to the next; nil keeps nothing.
 	Shares  *quota.Memo
 	Options Options
+	// changes are the windows of change that are open, as the plan that is made found them; homes are the pools of
+	// services, where any window is open.
+	changes changes
+	homes   map[fleet.ServiceID]fleet.PoolID
 }
 
 // Begun is a loan that was begun of a pool's parcel.

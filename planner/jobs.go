@@ -76,6 +76,8 @@ type staff struct {
 	gang  fleet.Gang
 	// note says why the gang is not whole, shed why members had to go, owes why all of the gang has to.
 	note, shed, owes reason.Reason
+	// held says that the job is paused: it keeps what it has, and gets nothing more.
+	held reason.Reason
 	// bundled says that pods of it wait for the bundled scheduler, gangTimedOut is when that last reported that the gang waited for too long.
 	bundled      bool
 	gangTimedOut time.Time
@@ -131,6 +133,9 @@ func (m *maker) newStaffing() *staffing {
 		j := &s.Jobs[i]
 		if !j.Blocked.Any() {
 			st := &staff{job: j, roles: make([]roleState, len(j.Members))}
+			if j.Hold.Any() {
+				st.held = m.in.permit(growthOf(j), gives)
+			}
 			of[j.ID], x.list = st, append(x.list, st)
 		}
 	}
@@ -276,6 +281,12 @@ func (m *maker) scaleJob(st *staff, i int) {
 		return
 	}
 	to := c.size(mem)
+	if !st.held.None() && c.want >= c.stay && c.leaving == 0 && st.gang.Phase != fleet.GangBackedOff {
+		to = min(mem.Desired, mem.Max) // what was asked for stays: a pod that is made again is no growth
+	}
+	if !st.held.None() {
+		to = min(to, mem.Desired)
+	}
 	if mem.PodsRefused != "" && c.want >= c.stay && st.gang.Phase != fleet.GangBackedOff {
 		to = min(mem.Desired, mem.Max) // its controller goes on trying, and neither more nor fewer would help
 	}

@@ -41,7 +41,7 @@ func (x *staffing) minima() {
 	for _, st := range x.list {
 		for i := range st.roles {
 			mem, c := &st.job.Members[i], &st.roles[i]
-			for st.sated() && mem.Divisible && c.want < int(leastOf(mem)) && !c.stuck {
+			for st.held.None() && st.sated() && mem.Divisible && c.want < int(leastOf(mem)) && !c.stuck {
 				x.more(st, i)
 			}
 		}
@@ -103,6 +103,8 @@ func (x *staffing) form(st, head, peer *staff) {
 	switch {
 	case !st.owes.None():
 		x.giveUp(st, st.owes)
+	case !st.held.None():
+		st.keepAsIs(now)
 	case st.whole():
 		st.enter(fleet.GangWhole, now)
 		st.gang.Tries, st.gang.Ran = 0, true
@@ -158,6 +160,28 @@ func (x *staffing) form(st, head, peer *staff) {
 		st.release()
 		st.note = reason.Of(reason.WaitsForRoom, st.short(), x.makeRoom(st, lack))
 	}
+}
+
+// keepAsIs is the step of a gang whose job is paused: what it has stays, and nothing more is asked for. Time that it
+// cannot use does not count against it.
+func (st *staff) keepAsIs(now time.Time) {
+	switch {
+	case st.whole():
+		st.enter(fleet.GangWhole, now)
+		st.gang.Tries, st.gang.Ran = 0, true
+		st.keepAsked()
+		return
+	case st.begun() && st.gang.Phase != fleet.GangBackedOff:
+		st.enter(fleet.GangForming, now)
+		st.gang.Since = now
+		st.keepAsked()
+	case st.gang.Phase == fleet.GangBackedOff:
+		st.release()
+	default:
+		st.enter(fleet.GangWaiting, now)
+		st.release()
+	}
+	st.note = reason.Of(reason.NotAskedFor, st.held)
 }
 
 // inPart reports whether a part of the gang is there whose rest is refused: it holds room and quota, and nothing of it works.
@@ -277,7 +301,8 @@ func (st *staff) short() reason.Reason {
 // isHead reports whether a gang has waited for so long that no other may pass it. One that would not fit even if all
 // offline work were gone holds no other up.
 func (x *staffing) isHead(st *staff) bool {
-	if st.gang.Phase != fleet.GangWaiting || x.m.in.Snapshot.At.Sub(st.gang.Since) < x.m.in.Options.GangPatience {
+	waits := x.m.in.Snapshot.At.Sub(st.gang.Since)
+	if !st.held.None() || st.gang.Phase != fleet.GangWaiting || waits < x.m.in.Options.GangPatience {
 		return false
 	}
 	x.room()
@@ -381,7 +406,7 @@ func (x *staffing) spare(by *staff) []spareMember {
 	patient := by.gang.Phase == fleet.GangWaiting && now.Sub(by.gang.Since) >= x.m.in.Options.GangPatience
 	var from []source
 	for _, st := range x.list {
-		if st.job.Priority > by.job.Priority {
+		if st.job.Priority > by.job.Priority || !st.held.None() {
 			continue
 		}
 		before := x.m.gangBefore(st.job)

@@ -114,6 +114,9 @@ func (x *staffing) fill(t tier) {
 // next is the member of a tier that grows next: the one that has the smallest part of what it could use. It is below zero where none can.
 func (st *staff) next(t tier) int {
 	best, least := -1, 0.0
+	if !st.held.None() {
+		return best
+	}
 	for i := range st.roles {
 		mem, c := &st.job.Members[i], &st.roles[i]
 		most := int(mostOf(mem))
@@ -238,7 +241,7 @@ func (v *leveller) takeFor(poor *staff, member int, t tier, has float64) bool {
 		for i := range st.roles {
 			own := tier{st.job.Priority, st.job.Members[i].Divisible}
 			lower := t.below(own)
-			if st == poor || !lower && (own != t || ebbs) {
+			if st == poor || !st.held.None() || !lower && (own != t || ebbs) {
 				continue
 			}
 			n := v.budget(st, i, times(mem.Request, st.job.Members[i].Request))

@@ -44,7 +44,7 @@ func (m *lender) lendPool(l *ledger) {
 		m.bringHome(l, ask)
 		return
 	}
-	if by := m.in.permit(loansOf(l.pool), takes); !by.None() {
+	if by := m.in.permit(lendingOf(l.pool), takes); !by.None() {
 		view.Note = by
 		return
 	}
@@ -185,7 +185,7 @@ func (m *lender) begin(l *ledger, lead, term time.Duration) (pins []Pin, note re
 	if borrower == "" {
 		return nil, reason.Of(reason.NoBorrower)
 	}
-	count, budget := m.movesLeft(l.pool)
+	count, budget := m.movesLeft(l.pool, false)
 	room := m.roomOf(l, lead, term)
 	if room.CPU <= 0 || room.Memory <= 0 {
 		return nil, reason.Of(reason.NoRoomToLend, l.worst(0, o.EmptyFor+term), l.Usable, l.unfilledNote(), l.shutNote())
@@ -248,8 +248,8 @@ func emptyingWhole(on *fleet.Machine) bool {
 
 // movesLeft is what the pool's budget leaves, and the name of the bound. Each pool has its own: what online lends in the ebb is not taken from
 // what offline may lend when the flood comes. The hour is what the process remembers and what the snapshot shows, so that a new one forgets no
-// loan that stands.
-func (m *lender) movesLeft(p *fleet.Pool) (int, reason.Reason) {
+// loan that stands. Windows of change bound no loan that pods wait for now.
+func (m *lender) movesLeft(p *fleet.Pool, urgent bool) (int, reason.Reason) {
 	s := m.in.Snapshot
 	moving, begun := 0, map[fleet.LoanID]bool{}
 	for i := range s.Loans {
@@ -274,6 +274,10 @@ func (m *lender) movesLeft(p *fleet.Pool) (int, reason.Reason) {
 		}
 	}
 	atOnce := p.MovesAtOnce - moving
+	most, why := m.in.changes.most(p.ID, fleet.ChangeMoves, m.room.Pool(p.ID).Machines)
+	if !urgent && most-moving < atOnce {
+		return max(most-moving, 0), why
+	}
 	hourly := p.MovesPerHour - len(begun)
 	if hourly < atOnce {
 		return max(hourly, 0), reason.Of(reason.HourlyBudget, p.MovesPerHour)

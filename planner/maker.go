@@ -50,6 +50,9 @@ type maker struct {
 
 func newMaker(in *Input) *maker {
 	s := in.Snapshot
+	if in.changes = openChanges(s); in.changes != nil {
+		in.homes = PoolsOf(s)
+	}
 	m := &maker{in: in, plan: Plan{Revision: s.Revision, At: s.At, LeaderEpoch: s.LeaderEpoch, Thawed: in.Thawed},
 		room: fleet.OccupancyOf(s), fillers: map[string][]*fleet.Pod{}, proposed: map[fleet.LoanID]proposed{},
 		adopted: map[fleet.NodeID][]int{}, used: map[fleet.NodeID]reason.Reason{}, begun: map[fleet.NodeID][]int{}, recalled: map[fleet.NodeID]bool{}, returning: map[fleet.LoanID]bool{}, ends: map[fleet.UID]bool{},

@@ -155,6 +155,9 @@ func grossUp(r fleet.Resources, waste float64) fleet.Resources {
 func (l *ledger) drops(term time.Duration) map[fleet.ServiceID]int {
 	o := l.in.Options
 	out := map[fleet.ServiceID]int{}
+	if !l.in.changes.closed(l.pool.ID, fleet.ChangeScaleIn).None() {
+		return out // no pod leaves, so no machine is worth waiting for
+	}
 	for _, v := range l.services {
 		if !v.movable() {
 			continue

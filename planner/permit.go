@@ -41,20 +41,54 @@ type permitted struct {
 	// not change it: these hold back the write.
 	size *fleet.Service
 	mode *fleet.Mode
-	// service has a size that others may take back; pause holds its size or its requests.
+	// service has a size that others may take back; pause holds its size or its requests, or what a pool lends, or what
+	// a job gets. hold says by whom and until when.
 	service *fleet.Service
 	pause   fleet.Pause
+	hold    *fleet.Hold
 	// stale says that the evidence for taking is missing or too old.
 	stale bool
+	// change is the kind of change that windows of change bound, changed the service that it is about; empty where they
+	// bound nothing.
+	change  fleet.Change
+	changed fleet.ServiceID
 }
 
-func sizeOf(svc *fleet.Service) permitted { return permitted{size: svc, pause: svc.Pause} }
+func sizeOf(svc *fleet.Service) permitted {
+	return permitted{size: svc, pause: svc.SizePause(), hold: &svc.Hold}
+}
 
 func scaleOf(svc *fleet.Service, t *hpa.Target) permitted {
-	return permitted{mode: &svc.Mode, service: svc, pause: svc.Pause, stale: !t.DataFresh && !t.LiveAlone}
+	// The size that a pause states is the operator's explicit word, as bounds are: it needs no evidence.
+	stale := !t.DataFresh && !t.LiveAlone && !svc.Pinned().OK
+	return permitted{mode: &svc.Mode, service: svc, pause: svc.SizePause(), hold: &svc.Hold, stale: stale}
 }
 
-func requestsOf(svc *fleet.Service) permitted { return permitted{mode: &svc.Mode, pause: svc.Pause} }
+// standbyOf is a service whose pods come back from standby: that ends what was begun, so it needs no mode.
+func standbyOf(svc *fleet.Service) permitted {
+	return permitted{pause: svc.SizePause(), hold: &svc.Hold}
+}
+
+func requestsOf(svc *fleet.Service) permitted {
+	return permitted{mode: &svc.Mode, pause: svc.Pause, hold: &svc.Hold, change: changeOfRequests(svc), changed: svc.ID}
+}
+
+// changeOfRequests is the change that new requests of a service are.
+func changeOfRequests(svc *fleet.Service) fleet.Change {
+	if svc.RequestsMode == fleet.RequestsRecreate {
+		return fleet.ChangeRecreate
+	}
+	return fleet.ChangeResize
+}
+
+// windowed adds the windows of change that bound a scale-in. They bound neither one whose deadline was announced nor a
+// size that an operator states.
+func (of permitted) windowed(svc *fleet.Service, owes bool) permitted {
+	if !owes && !svc.Pinned().OK {
+		of.change, of.changed = fleet.ChangeScaleIn, svc.ID
+	}
+	return of
+}
 
 // loansOf has no mode for a pool that is gone: what it lent goes home by the same ladder.
 func loansOf(p *fleet.Pool) permitted {
@@ -64,13 +98,27 @@ func loansOf(p *fleet.Pool) permitted {
 	return permitted{mode: &p.Mode}
 }
 
+// lendingOf is a pool whose machines are about to be lent. A pause of the pool holds that alone: recalls, and what
+// brings an announced loan home, go on.
+func lendingOf(p *fleet.Pool) permitted {
+	of := loansOf(p)
+	of.pause, of.hold = p.Hold.Pause, &p.Hold
+	return of
+}
+
+// handOverOf is a pool whose parcel is empty and about to be the borrower's. It was announced, so it needs no mode.
+func handOverOf(p *fleet.Pool) permitted { return permitted{pause: p.Hold.Pause, hold: &p.Hold} }
+
+// growthOf is a job that is about to get more.
+func growthOf(j *fleet.Job) permitted { return permitted{pause: j.Hold.Pause, hold: &j.Hold} }
+
 // bar is one thing that forbids actions.
 type bar func(in *Input, of permitted, d direction) reason.Reason
 
 // The bars of a size that is decided, and of a write, in the order in which they are said.
 var (
 	barsOfSizes  = [...]bar{unscalable, paused}
-	barsOfWrites = [...]bar{frozen, observed, paused, contested, newLeader, staleEvidence}
+	barsOfWrites = [...]bar{frozen, observed, paused, contested, newLeader, staleEvidence, outOfWindow}
 )
 
 // permit says what forbids an action, whatever speaks for it. It is the one place that does; the door asks again by
@@ -114,10 +162,33 @@ var pauses = map[fleet.Pause][]direction{
 
 func paused(_ *Input, of permitted, d direction) reason.Reason {
 	if slices.Contains(pauses[of.pause], d) {
-		return reason.Of(reason.Paused, of.pause)
+		return PausedBy(of.pause, of.hold)
 	}
 	return reason.Reason{}
 }
+
+// PausedBy says what a pause holds, by whom, why and until when. A field of the spec has no end unless it says so, and
+// an annotation without one stays until it is removed.
+func PausedBy(what fleet.Pause, h *fleet.Hold) reason.Reason {
+	if h == nil {
+		h = &fleet.Hold{}
+	}
+	source, until := cmp.Or(h.Source, PauseField), reason.Reason{}
+	switch {
+	case !h.Until.IsZero():
+		until = reason.Of(reason.PausedUntil, h.Until.UTC().Format("2006-01-02 15:04 MST"))
+	case source != PauseField:
+		until = reason.Of(reason.PausedForGood)
+	}
+	why := reason.Said(h.Reason)
+	if h.Unreadable != "" {
+		why = reason.Of(reason.PauseUnreadable, h.Unreadable)
+	}
+	return reason.Of(reason.Paused, source, what, reason.Said(h.By), why, until)
+}
+
+// PauseField is the source of a pause that stands in the spec of a service.
+const PauseField = "spec.pause"
 
 func frozen(in *Input, _ permitted, _ direction) reason.Reason {
 	if by := in.Snapshot.Frozen; by != "" {
@@ -155,6 +226,14 @@ func staleEvidence(_ *Input, of permitted, d direction) reason.Reason {
 		return reason.Of(reason.StaleMetrics)
 	}
 	return reason.Reason{}
+}
+
+// outOfWindow is a change that an open window of change lets none of go on.
+func outOfWindow(in *Input, of permitted, d direction) reason.Reason {
+	if of.change == "" || !d.takesAway() {
+		return reason.Reason{}
+	}
+	return in.changes.closed(in.homes[of.changed], of.change)
 }
 
 func modeCode(m fleet.Mode) reason.Code { return reason.Code("Mode" + string(m)) }

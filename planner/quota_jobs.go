@@ -267,6 +267,9 @@ func (m *maker) lenderWaits(list []*staff, id fleet.TenantID, lends func(grow) b
 
 // waitsFor is what a job needs to begin: the whole of a gang that waits, or, where no minimum is, one member of who has none.
 func (st *staff) waitsFor(gang fleet.GangPhase) (need fleet.Resources) {
+	if !st.held.None() {
+		return need
+	}
 	if gang == fleet.GangWaiting {
 		for i, n := range st.lack() {
 			need = need.Add(st.job.Members[i].Request.OnePod().Times(int64(n)))

@@ -105,11 +105,16 @@ func (m *scaler) resizes() {
 // rollOver charges the pods that a change of a template replaces, all of them or none, and names the ledger that
 // refuses. In place no pod goes.
 func (m *scaler) rollOver(a *Resize) (refusedBy reason.Reason) {
-	if a.By != fleet.RequestsRecreate {
-		return refusedBy
-	}
 	s := m.in.Snapshot
 	svc := s.Service(a.Service)
+	most, why := m.in.changes.most(m.in.homes[svc.ID], changeOfRequests(svc), len(svc.Pods))
+	if a.By != fleet.RequestsRecreate {
+		a.Pods = a.Pods[:min(len(a.Pods), most)] // the others in later cycles
+		return refusedBy
+	}
+	if len(svc.Pods) > most {
+		return why
+	}
 	for i := range svc.Pods {
 		// Machines of no pool have no ledger: they are neither lent nor emptied.
 		if p := &svc.Pods[i]; !p.Deleting && s.Node(p.Node) != nil && m.chargedTo(p.Node) != "" {

@@ -24,11 +24,17 @@ func (m *scaler) scales() {
 		if svc.Actuation == fleet.ByHPAFloor {
 			a.Target, a.Kind, a.Version = fleet.Name{Namespace: svc.Target.Namespace, Name: svc.HPA.Name}, "HorizontalPodAutoscaler", svc.HPA.Version
 		}
-		if by := m.in.permit(scaleOf(svc, t), d); !by.None() {
+		if by := m.in.permit(scaleOf(svc, t).windowed(svc, m.tenants.owing[i]), d); !by.None() {
 			m.withhold(Subject{SubjectService, string(svc.ID)}, a.Summary(), by, a.Why)
 			continue
 		}
 		if d == takes {
+			if !m.tenants.owing[i] && !m.withinChanges(svc, &a) {
+				continue
+			}
+			if w.over != nil {
+				w.over = w.over[:min(len(w.over), int(a.From-a.To))]
+			}
 			if w.over != nil && !m.release(svc, t, &a, w.over) || w.over == nil && !m.steer(svc, t, &a, m.tenants.owing[i]) {
 				continue
 			}
@@ -37,6 +43,17 @@ func (m *scaler) scales() {
 			m.plan.Raises = append(m.plan.Raises, a)
 		}
 	}
+}
+
+// withinChanges makes a scale-in smaller by what the windows of change of the service's pool do not let go at a time,
+// and reports whether any of it is left.
+func (m *scaler) withinChanges(svc *fleet.Service, a *Scale) bool {
+	most, why := m.in.changes.most(m.in.homes[svc.ID], fleet.ChangeScaleIn, int(a.From))
+	if over := int(a.From-a.To) - most; over > 0 && !svc.Pinned().OK {
+		m.withhold(Subject{SubjectService, string(svc.ID)}, a.Summary(), why, a.Why)
+		a.To += int32(over)
+	}
+	return a.To < a.From
 }
 
 // steer chooses the pods that a scale-in takes. Pods that the disruption ledgers refuse to take off emptying machines

@@ -63,6 +63,10 @@ import (
 //	most NAME N                            its maximum
 //	orphaned NAME                          its ElasticService is gone
 //	pause NAME PAUSE
+//	change POOL KIND,... N|N% [MINUTES]       a window of change that is open until in ten minutes, or that begins
+//	                                          MINUTES from now and lasts for eleven
+//	holds service|job|pool NAME MINUTES [N]   paused for so long from now, without an end (-), or until so long ago; at N
+//	                                          replicas
 //	mode MODE | frozen WHY | leads MINUTES | blind
 func TestScripts(t *testing.T) { scripttest.Run(t, newScript) }
 

@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
+	"github.com/springtide/springtide/reason"
 )
 
 // sizing is what services ask for and what becomes of it, in the order of the snapshot. Demands are made once a plan. A limit by others
@@ -25,10 +27,23 @@ func (z *sizing) bind(i int, more func(*hpa.Bounds)) {
 // decide sizes a service by a demand of it, within its bounds; what must not change stays.
 func (z *sizing) decide(i int, d *hpa.Demand) hpa.Target {
 	t := d.Within(z.bounds[i])
-	if by := z.in.permit(sizeOf(&z.in.Snapshot.Services[i]), directionOf(t.Decision.From, t.Replicas)); !by.None() {
+	svc := &z.in.Snapshot.Services[i]
+	if n := svc.Pinned(); n.OK {
+		z.pin(&t, i, n.Value)
+	}
+	if by := z.in.permit(sizeOf(svc), directionOf(t.Decision.From, t.Replicas)); !by.None() {
 		t.Hold(by)
 	}
 	return t
+}
+
+// pin sets a size to the one that a pause states. What the tenant may have bounds its growth, as it bounds all others.
+func (z *sizing) pin(t *hpa.Target, i int, n int32) {
+	from := t.Decision.From
+	if q := z.bounds[i].Quota; q > 0 && n > max(q, from) {
+		n = max(q, from)
+	}
+	t.Pin(n, reason.Of(reason.PausedAt, n, PausedBy(fleet.PauseAll, &z.in.Snapshot.Services[i].Hold)))
 }
 
 // demands asks each service once.

@@ -136,7 +136,7 @@ func (m *scaler) regains(p *fleet.Pod) bool {
 // comeBack brings pods back into traffic. That gives, so it needs no evidence; and it ends what was begun, so it needs
 // no mode. A pause or a freeze holds it.
 func (m *scaler) comeBack(svc *fleet.Service, pods []*fleet.Pod, n int, why reason.Reason) {
-	if no := m.in.permit(permitted{pause: svc.Pause}, gives); !no.None() && n > 0 {
+	if no := m.in.permit(standbyOf(svc), gives); !no.None() && n > 0 {
 		m.withhold(Subject{SubjectService, string(svc.ID)}, reason.Of(reason.ReturnPods, n), no, why)
 		return
 	}
@@ -155,9 +155,14 @@ const budgetSettles = 30 * time.Second
 func (m *scaler) standBy(svc *fleet.Service, t *hpa.Target, k int32) {
 	subject, action := Subject{SubjectService, string(svc.ID)}, reason.Of(reason.StandByPods, k)
 	why := reason.Of(reason.StandsBy, svc.Standby, t.Why())
-	if no := m.in.permit(scaleOf(svc, t), takes); !no.None() {
+	if no := m.in.permit(scaleOf(svc, t).windowed(svc, false), takes); !no.None() {
 		m.withhold(subject, action, no, why)
 		return
+	}
+	most, by := m.in.changes.most(m.in.homes[svc.ID], fleet.ChangeScaleIn, len(svc.Pods))
+	if int(k) > most && !svc.Pinned().OK {
+		m.withhold(subject, action, by, why)
+		k = int32(most)
 	}
 	idle, ready := m.choose(svc, k)
 	if b := svc.Disruptions; b.OK {

@@ -40,6 +40,10 @@ func (w *world) standbyLine(f scripttest.Line) bool {
 		w.service1(f[1]).Max = int32(f.Int(2))
 	case "pause":
 		w.service1(f[1]).Pause = fleet.Pause(f[2])
+	case "change":
+		return w.changeLine(f)
+	case "holds":
+		return w.holdsLine(f)
 	case "full":
 		n := &w.s.Nodes[f.Int(1)]
 		w.s.Pods = append(w.s.Pods, fleet.Pod{ID: fleet.UID("full-" + n.Name),

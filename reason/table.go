@@ -30,6 +30,9 @@ const (
 	MachineNotReady  Code = "MachineNotReady"
 	AgentSilent      Code = "AgentSilent"
 	MachineRests     Code = "MachineRests"
+	ChangeClosed     Code = "ChangeClosed"
+	ChangeBounded    Code = "ChangeBounded"
+	ChangeForGood    Code = "ChangeForGood"
 )
 
 // Causes that hold a change of replicas back; hpa.Target.Held says it by one of these.
@@ -43,6 +46,10 @@ const (
 	RolloutUnderWay       Code = "RolloutUnderWay"
 	Stabilisation         Code = "Stabilisation"
 	Paused                Code = "Paused"
+	PausedAt              Code = "PausedAt"
+	PausedUntil           Code = "PausedUntil"
+	PausedForGood         Code = "PausedForGood"
+	PauseUnreadable       Code = "PauseUnreadable"
 	SetToZero             Code = "SetToZero"
 )
 
@@ -102,28 +109,31 @@ const (
 
 // Codes of acts, done or held back: [planner.Action]'s summary is one of these.
 const (
-	ScaleTo     Code = "ScaleTo"
-	ScaleRole   Code = "ScaleRole"
-	ResizeTo    Code = "ResizeTo"
-	GiveBackTo  Code = "GiveBackTo"
-	StepTo      Code = "StepTo"
-	StepWithin  Code = "StepWithin"
-	StepOfRule  Code = "StepOfRule"
-	NoticePod   Code = "NoticePod"
-	EvictPod    Code = "EvictPod"
-	KillPod     Code = "KillPod"
-	UnmarkPod   Code = "UnmarkPod"
-	StandByPod  Code = "StandByPod"
-	StandByPods Code = "StandByPods"
-	ReturnPod   Code = "ReturnPod"
-	ReturnPods  Code = "ReturnPods"
-	FillRoom    Code = "FillRoom"
-	UnfillRoom  Code = "UnfillRoom"
-	MarkNode    Code = "MarkNode"
-	AdoptNode   Code = "AdoptNode"
-	LendNode    Code = "LendNode"
-	RecallNode  Code = "RecallNode"
-	MakeRoomFor Code = "MakeRoomFor"
+	ScaleTo        Code = "ScaleTo"
+	ScaleRole      Code = "ScaleRole"
+	ResizeTo       Code = "ResizeTo"
+	GiveBackTo     Code = "GiveBackTo"
+	StepTo         Code = "StepTo"
+	StepWithin     Code = "StepWithin"
+	StepOfRule     Code = "StepOfRule"
+	NoticePod      Code = "NoticePod"
+	EvictPod       Code = "EvictPod"
+	KillPod        Code = "KillPod"
+	UnmarkPod      Code = "UnmarkPod"
+	StandByPod     Code = "StandByPod"
+	StandByPods    Code = "StandByPods"
+	ReturnPod      Code = "ReturnPod"
+	ReturnPods     Code = "ReturnPods"
+	FillRoom       Code = "FillRoom"
+	UnfillRoom     Code = "UnfillRoom"
+	MarkNode       Code = "MarkNode"
+	AdoptNode      Code = "AdoptNode"
+	LendNode       Code = "LendNode"
+	RecallNode     Code = "RecallNode"
+	MakeRoomFor    Code = "MakeRoomFor"
+	LendTo         Code = "LendTo"
+	HandOver       Code = "HandOver"
+	BorrowMachines Code = "BorrowMachines"
 )
 
 // Why pods stand by and come back, and what holds that.
@@ -460,6 +470,10 @@ var groups = []group{
 			"the node agent shows no life, so nothing would report the machine clean"},
 		MachineRests: {"the rest of the machine until %s: its last %s loans came to nothing, and pods came back; to fix: give them the node selector %s",
 			"loans of the machine came to nothing again and again"},
+		ChangeClosed: {"change window %s {}{: }", "a window of change of the pool is open and lets none of it go on"},
+		ChangeBounded: {"change window %s, which lets %s go at a time {}{: }",
+			"a window of change of the pool is open and bounds it"},
+		ChangeForGood: {"until it is corrected", "the window of change cannot be read, and holds what it meant to hold"},
 	}},
 	{"What holds a change of replicas back", map[Code]entry{
 		StaleMetrics:          {"stale metrics", "a signal that a scale-in needs is missing or too old"},
@@ -470,8 +484,14 @@ var groups = []group{
 		FallFasterThanHistory: {"fall faster than history", "the load fell faster than ever, and no other source confirms it"},
 		RolloutUnderWay:       {"rollout under way", "pods of the target are being replaced"},
 		Stabilisation:         {"stabilisation", "a larger size was wanted a short while ago"},
-		Paused:                {"spec.pause is %s", "spec.pause holds changes of this direction, or of what pods request"},
-		SetToZero:             {"%s set the target to 0", "another writer set the target to 0"},
+		Paused: {"%s is %s{, by }{: }{, }",
+			"a pause holds changes of this direction, what pods request, what a pool lends, or what a job gets"},
+		PausedAt:      {"set to %s, as {}", "a pause states the size of the service"},
+		PausedUntil:   {"until %s", "the pause ends then by itself"},
+		PausedForGood: {"until it is removed", "the pause has no end"},
+		PauseUnreadable: {"it cannot be read (%s)",
+			"a pause or a window of change is not of its form, and holds all that it may hold"},
+		SetToZero: {"%s set the target to 0", "another writer set the target to 0"},
 	}},
 	{"Of shares of tenants", map[Code]entry{
 		ShareOf:      {"guaranteed %s{ }{, }{, }{, }{, }{, }{; ...}", "a tenant's share in one sentence"},
@@ -513,28 +533,31 @@ var groups = []group{
 			"more is guaranteed below a quota than the quota has"},
 	}},
 	{"Of acts", map[Code]entry{
-		ScaleTo:     {"Scale %s -> %s", "replicas of a target are set"},
-		ScaleRole:   {"Scale %s %s -> %s", "the parallelism of one member of a job is set"},
-		ResizeTo:    {"Resize %s %s -> %s", "what pods request is set, in the template or in place"},
-		GiveBackTo:  {"Give back %s -> %s", "an autoscaler gets its own floor again"},
-		StepTo:      {"%s: %s -> %s", "a loan goes from one phase to another"},
-		StepWithin:  {"%s", "a loan changes within its phase"},
-		StepOfRule:  {"%s (%s)", "a loan's step and the rule that wants it"},
-		NoticePod:   {"Notice %s", "the checkpoint notice of a pod is written"},
-		EvictPod:    {"Evict %s", "a pod is evicted by the Eviction API"},
-		KillPod:     {"Kill %s", "a pod that should have ended is deleted without grace"},
-		UnmarkPod:   {"Unmark %s", "a pod's deletion cost is taken back"},
-		StandByPod:  {"StandBy %s", "a pod leaves traffic by its readiness gate"},
-		StandByPods: {"Take %s pods out of traffic", "pods would leave traffic by their readiness gates"},
-		ReturnPod:   {"Return %s", "a pod comes back into traffic"},
-		ReturnPods:  {"Bring %s pods back into traffic", "pods would come back into traffic"},
-		FillRoom:    {"Fill %s", "room is held by a pause pod"},
-		UnfillRoom:  {"Unfill %s", "a pause pod that held room goes"},
-		MarkNode:    {"Mark", "labels and taints of a node are set"},
-		AdoptNode:   {"Adopt", "a machine's share is made from what its pods show"},
-		LendNode:    {"Lend %s", "a machine would begin to empty for a loan"},
-		RecallNode:  {"Recall %s", "a machine would be recalled"},
-		MakeRoomFor: {"Make room for job %s", "members of other jobs would give way to a job"},
+		ScaleTo:        {"Scale %s -> %s", "replicas of a target are set"},
+		ScaleRole:      {"Scale %s %s -> %s", "the parallelism of one member of a job is set"},
+		ResizeTo:       {"Resize %s %s -> %s", "what pods request is set, in the template or in place"},
+		GiveBackTo:     {"Give back %s -> %s", "an autoscaler gets its own floor again"},
+		StepTo:         {"%s: %s -> %s", "a loan goes from one phase to another"},
+		StepWithin:     {"%s", "a loan changes within its phase"},
+		StepOfRule:     {"%s (%s)", "a loan's step and the rule that wants it"},
+		NoticePod:      {"Notice %s", "the checkpoint notice of a pod is written"},
+		EvictPod:       {"Evict %s", "a pod is evicted by the Eviction API"},
+		KillPod:        {"Kill %s", "a pod that should have ended is deleted without grace"},
+		UnmarkPod:      {"Unmark %s", "a pod's deletion cost is taken back"},
+		StandByPod:     {"StandBy %s", "a pod leaves traffic by its readiness gate"},
+		StandByPods:    {"Take %s pods out of traffic", "pods would leave traffic by their readiness gates"},
+		ReturnPod:      {"Return %s", "a pod comes back into traffic"},
+		ReturnPods:     {"Bring %s pods back into traffic", "pods would come back into traffic"},
+		FillRoom:       {"Fill %s", "room is held by a pause pod"},
+		UnfillRoom:     {"Unfill %s", "a pause pod that held room goes"},
+		MarkNode:       {"Mark", "labels and taints of a node are set"},
+		AdoptNode:      {"Adopt", "a machine's share is made from what its pods show"},
+		LendNode:       {"Lend %s", "a machine would begin to empty for a loan"},
+		RecallNode:     {"Recall %s", "a machine would be recalled"},
+		MakeRoomFor:    {"Make room for job %s", "members of other jobs would give way to a job"},
+		LendTo:         {"Lend to %s", "a pool would lend machines to another"},
+		HandOver:       {"Hand over", "an empty parcel would become the borrower's"},
+		BorrowMachines: {"Borrow", "a pool would borrow machines of another"},
 	}},
 	{"What cuts a target", map[Code]entry{
 		MaxReplicas:     {"max replicas", "replicas.max"},

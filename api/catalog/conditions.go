@@ -36,6 +36,7 @@ const (
 	ConditionGangWhole     = "GangWhole"
 	ConditionAccounted     = "LoansAccounted"
 	ConditionLate          = "Late"
+	ConditionPaused        = "Paused"
 )
 
 // types are the types of conditions with what each says while it is True.
@@ -74,6 +75,7 @@ var types = map[string]string{
 	ConditionGangWhole:     "the minimum of a job runs, all of it",
 	ConditionAccounted:     "of a pool: no machine is used by a borrower without a loan that says so",
 	ConditionLate:          "a recalled parcel is not, or was not, home by its due time",
+	ConditionPaused:        "a pause holds the object; there only while a pause stands on it",
 }
 
 // typesOf say it of one kind of object, where the kinds differ.
@@ -96,6 +98,15 @@ func Meaning(object Kind, kind string) string {
 	}
 	return types[kind]
 }
+
+// What the verdicts of pauses say, on each kind of object alike.
+const (
+	pausedMeans     = "a pause is in force: where it stands, by whom, why, and until when"
+	unreadableMeans = "the annotation of a pause is not of its form: all that it may hold is held until its end, or " +
+		"until it is removed"
+	resumes    = "`springtide resume` removes the annotation; a field of the spec is changed in its manifest"
+	endedWords = "nothing is held: the pause by %s ended at %s and still stands there"
+)
 
 // Conditions of an ElasticService.
 var (
@@ -128,8 +139,8 @@ var (
 				when("the last change of the replicas failed, and the message is the API server's: it is planned again in the " +
 			"next cycle").
 		do("read the message; `springtide doctor` checks the rights")
-	ServiceAblePaused = verdict(Service, ConditionAbleToScale, no, "Paused", "spec.pause holds every change").
-				do("take spec.pause away to let it act")
+	ServiceAblePaused = verdict(Service, ConditionAbleToScale, no, "Paused", "every change is held: %s").
+				do("`springtide resume service`, or set spec.pause to None")
 	ServiceAbleSetToZero = verdict(Service, ConditionAbleToScale, no, "SetToZero",
 		"%s set spec.replicas of the target to 0, and it stays there; to fix: set it to another number, as "+
 			"with kubectl scale --replicas, and its load decides again")
@@ -212,6 +223,10 @@ var (
 		"the service is not sized while it is not accepted").
 		do("see the condition Accepted")
 
+	ServicePaused          = verdict(Service, ConditionPaused, yes, "Paused", "%s").when(pausedMeans).do(resumes)
+	ServicePauseUnreadable = verdict(Service, ConditionPaused, yes, "Unreadable", "%s").when(unreadableMeans).do(resumes)
+	ServicePauseEnded      = verdict(Service, ConditionPaused, no, "Ended", endedWords).do(resumes)
+
 	ServiceSLOMeasured = verdict(Service, ConditionSLOMeasured, yes, "Measured",
 		"all levels that the SLO states are measured")
 	ServiceSLOPresetFits = verdict(Service, ConditionSLOMeasured, no, "PresetFits",
@@ -272,6 +287,12 @@ var (
 		"mode %s lends and recalls nothing; set spec.mode to Auto to let it act")
 	PoolReadyModeRecommend = verdict(Pool, ConditionReady, no, "ModeRecommend",
 		"mode %s lends and recalls nothing; set spec.mode to Auto to let it act")
+
+	PoolReadyPaused = verdict(Pool, ConditionReady, no, "Paused", "nothing new is lent, and recalls go on: %s").
+			do("`springtide resume pool`")
+	PoolPaused          = verdict(Pool, ConditionPaused, yes, "Paused", "%s").when(pausedMeans).do(resumes)
+	PoolPauseUnreadable = verdict(Pool, ConditionPaused, yes, "Unreadable", "%s").when(unreadableMeans).do(resumes)
+	PoolPauseEnded      = verdict(Pool, ConditionPaused, no, "Ended", endedWords).do(resumes)
 
 	PoolAgentsAllAlive = verdict(Pool, ConditionAgentAlive, yes, "AllAlive", "every machine has a live agent")
 	PoolAgentsMissing  = verdict(Pool, ConditionAgentAlive, no, "AgentsMissing",
@@ -356,6 +377,13 @@ var (
 		"members are not resized: %s; to fix: take the annotation %s off that object")
 	JobAbleFrozen = verdict(Job, ConditionAbleToScale, no, "Frozen", "all actions are held: %s").
 			do("end the freeze: `springtide thaw`")
+	JobAblePaused = verdict(Job, ConditionAbleToScale, no, "Paused",
+		"the job keeps what it has and gets nothing more: %s").
+		do("`springtide resume job`")
+	JobPaused          = verdict(Job, ConditionPaused, yes, "Paused", "%s").when(pausedMeans).do(resumes)
+	JobPauseUnreadable = verdict(Job, ConditionPaused, yes, "Unreadable", "%s").when(unreadableMeans).do(resumes)
+	JobPauseEnded      = verdict(Job, ConditionPaused, no, "Ended", endedWords).do(resumes)
+
 	JobAblePodsRefused = verdict(Job, ConditionAbleToScale, no, "PodsRefused",
 		"the API server refuses pods of member %s: %s; to fix: raise the quota or limit that the text names, "+
 			"or correct the pod template: the job goes on by itself then")

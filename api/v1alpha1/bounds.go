@@ -18,6 +18,8 @@ const (
 	MaxParcelShares     = 64
 	MaxLiftedDays       = 16
 	MaxDayName          = 128
+	MaxPauseBy          = 128
+	MaxPauseReason      = 512
 	MaxConditionMessage = 32768 // of metav1.Condition
 )
 

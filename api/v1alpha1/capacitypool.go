@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // CapacityPool is a group of machines of one class, and the terms on which it lends them.
 //
@@ -104,6 +107,64 @@ type CapacityPoolSpec struct {
 	// Disruptions bounds the pods that are taken away of Springtide's own will.
 	// +kubebuilder:default={}
 	Disruptions DisruptionBudget `json:"disruptions,omitempty"`
+	// ChangeWindows bound changes while they are open; the tightest of those that are open holds. They block nothing that
+	// gives, no recall, and no deadline that was announced.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ChangeWindows []ChangeWindow `json:"changeWindows,omitempty"`
+}
+
+// ChangeWindow bounds changes from each of its starts for a duration.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.schedule) != has(self.at)",message="a window of change needs a schedule, or a time in at, and not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedule) || has(self.timeZone)",message="a schedule needs a timeZone, as in \"Asia/Shanghai\"",fieldPath=".timeZone"
+// +kubebuilder:validation:XValidation:rule="!has(self.exclude) || has(self.schedule)",message="days are excluded from a schedule: a window with at starts once",fieldPath=".exclude"
+type ChangeWindow struct {
+	// Name is unique within the pool, and shown wherever a change is held.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be a plain name: lower-case letters, digits and '-', with a letter or digit at both ends, as in evening-peak"
+	Name string `json:"name"`
+	// Schedule is a five-field cron expression: when the window opens.
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
+	Schedule string `json:"schedule,omitempty"`
+	// At is the start of a window that opens once.
+	At *metav1.Time `json:"at,omitempty"`
+	// Duration is how long it stays open, as in "4h30m" or "2d".
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-7]d$') || self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be written like 4h30m or 2d, be longer than 0 and at most 7d"
+	Duration Duration `json:"duration"`
+	// TimeZone is the IANA zone of the schedule, as in "Asia/Shanghai".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// Exclude are days on which the window does not open: 2026-08-08 for that day alone, 08-08 for that day of every year.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=5
+	// +kubebuilder:validation:items:MaxLength=10
+	// +kubebuilder:validation:items:Pattern=`^((19|20)[0-9]{2}-)?(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+	Exclude []string `json:"exclude,omitempty"`
+	// Actions are what it bounds: Moves (parcels in motion), ScaleIn (replicas that one cycle takes of a service),
+	// Recreate (pods of a service whose template changes), Resize (pods that one cycle resizes).
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:Enum=Moves;ScaleIn;Recreate;Resize
+	Actions []string `json:"actions"`
+	// Reason is shown wherever a change is held.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+	// Budget is the most that goes on at a time while the window is open: a number, or a share as in "10%", rounded up, of
+	// the pool's machines or of the service's pods. 0 lets nothing go on.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 100000 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0 to 100000, or a percentage from \"0%\" to \"100%\""
+	// +kubebuilder:default=0
+	Budget *intstr.IntOrString `json:"budget,omitempty"`
 }
 
 // Ladder is how long the last rungs of a recall wait. Each is announced in the Loan before it is used.
@@ -210,6 +271,13 @@ type CapacityPoolStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Pinned []PinnedNode `json:"pinned,omitempty"`
+	// ChangeWindows say of each window of change whether it is open, and when it opened last and opens next.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ChangeWindows []WindowStatus `json:"changeWindows,omitempty"`
+	// Pause is the pause in force; absent while there is none.
+	Pause *PauseStatus `json:"pause,omitempty"`
 	// Disruptions is the ledger: written with its resourceVersion before the act.
 	Disruptions DisruptionLedger `json:"disruptions,omitempty"`
 	// LeaderEpoch is the fencing number of the controller that wrote this status.
@@ -219,7 +287,7 @@ type CapacityPoolStatus struct {
 	// LeaderNamespace is the namespace of that controller: another installation does not lead while this one does.
 	// +kubebuilder:validation:MaxLength=63
 	LeaderNamespace string `json:"leaderNamespace,omitempty"`
-	// Conditions: Accepted, Ready, AgentAlive, StoreReady; of offline pools AboveLowWatermark.
+	// Conditions: Accepted, Ready, AgentAlive, StoreReady, Paused; of offline pools AboveLowWatermark.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

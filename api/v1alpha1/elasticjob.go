@@ -140,6 +140,8 @@ type ElasticJobStatus struct {
 	Gang *GangStatus `json:"gang,omitempty"`
 	// ETA is when a job that waits is expected to begin; unset while it does not wait.
 	ETA *ETAStatus `json:"eta,omitempty"`
+	// Pause is the pause in force; absent while there is none.
+	Pause *PauseStatus `json:"pause,omitempty"`
 	// LastRecallTime is when members were taken away last.
 	LastRecallTime *metav1.Time `json:"lastRecallTime,omitempty"`
 	// Hosts say who is listed in the job's ConfigMap, and who is left out.
@@ -155,7 +157,7 @@ type ElasticJobStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
-	// Conditions: Accepted, AbleToScale, GangWhole.
+	// Conditions: Accepted, AbleToScale, GangWhole, Paused.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

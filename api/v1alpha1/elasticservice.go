@@ -52,6 +52,8 @@ type ElasticServiceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaleIn) || self.targetRef.kind == 'Deployment' && self.actuation != 'HPAFloor'",message="a staged scale-in needs a Deployment under actuation Scale: pods of a StatefulSet leave in their order, and an HPA chooses none",fieldPath=".scaleIn"
 // +kubebuilder:validation:XValidation:rule="!has(self.requestsMode) || !(self.requestsMode in ['Recreate', 'InPlace']) || self.targetRef.apiVersion.startsWith('apps/') && self.targetRef.kind in ['Deployment', 'StatefulSet']",message="requests are changed in Deployments and StatefulSets alone: set requestsMode to Recommend or Off",fieldPath=".requestsMode"
+// +kubebuilder:validation:XValidation:rule="!has(self.pauseTerms) || self.pause != 'None'",message="terms of a pause need a pause: set pause to All, In or Out, or remove pauseTerms",fieldPath=".pauseTerms"
+// +kubebuilder:validation:XValidation:rule="!has(self.pauseTerms) || !has(self.pauseTerms.at) || self.pause == 'All' && self.pauseTerms.at >= self.replicas.min && self.pauseTerms.at <= self.replicas.max",message="pauseTerms.at needs pause All, and lies within replicas.min and replicas.max",fieldPath=".pauseTerms"
 type ElasticServiceSpec struct {
 	// TargetRef is the workload to scale: any object of this namespace with a scale subresource, as a Deployment, a
 	// StatefulSet, a Rollout or a LeaderWorkerSet.
@@ -66,6 +68,8 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Enum=None;All;In;Out
 	// +kubebuilder:default=None
 	Pause string `json:"pause,omitempty"`
+	// PauseTerms say why the pause stands, until when, and at which size the service stays meanwhile.
+	PauseTerms *PauseTerms `json:"pauseTerms,omitempty"`
 	// Actuation is Scale (write the scale subresource) or HPAFloor (raise and lower minReplicas of the HPA that scales the target).
 	// +kubebuilder:validation:Enum=Scale;HPAFloor
 	// +kubebuilder:default=Scale
@@ -114,6 +118,21 @@ type ElasticServiceSpec struct {
 	// Startup overrides the learned time from a pod's start on its machine to Ready, as in "90s".
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$') && duration(self) >= duration('1s') && duration(self) <= duration('2h')",message="must be a duration from 1s to 2h, as in 90s"
 	Startup Duration `json:"startup,omitempty"`
+}
+
+// PauseTerms say more of a pause of the spec.
+type PauseTerms struct {
+	// Reason is shown wherever a change is held.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Reason string `json:"reason,omitempty"`
+	// Until is when the pause ends by itself; without it, it lasts until spec.pause is None again.
+	Until *metav1.Time `json:"until,omitempty"`
+	// At is the number of replicas while the pause lasts, within replicas.min and replicas.max. Under actuation HPAFloor
+	// it is the floor.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	At *int32 `json:"at,omitempty"`
 }
 
 // ScaleIn says how pods that a scale-in takes leave.

@@ -15,6 +15,13 @@ type ElasticServiceStatus struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// Standby is what is out of traffic by a staged scale-in; absent while nothing is.
 	Standby *StandbyStatus `json:"standby,omitempty"`
+	// Windows say of each window whether it is open, and when it opened last and opens next.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Windows []WindowStatus `json:"windows,omitempty"`
+	// Pause is the pause in force; absent while there is none.
+	Pause *PauseStatus `json:"pause,omitempty"`
 	// ReadyReplicas is what is ready.
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
@@ -48,7 +55,7 @@ type ElasticServiceStatus struct {
 	// +kubebuilder:validation:Maximum=1000000000000000
 	LeaderEpoch int64 `json:"leaderEpoch,omitempty"`
 	// Conditions: Accepted, AbleToScale, ScalingActive, ScalingLimited, ForecastReady, ForecastSkillLost, DataFresh,
-	// SLOMeasured, ChainBottleneck, FallUnconfirmed, RiseUnconfirmed.
+	// SLOMeasured, ChainBottleneck, FallUnconfirmed, RiseUnconfirmed, Paused.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -66,6 +73,42 @@ type TakeoverStatus struct {
 	Count int32 `json:"count"`
 	// LastTime is when it wrote last, by the managed fields of the target.
 	LastTime metav1.Time `json:"lastTime"`
+}
+
+// WindowStatus is one window in time.
+type WindowStatus struct {
+	// Name is the window's.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// OpenUntil is until when it is open; unset while it is closed.
+	OpenUntil *metav1.Time `json:"openUntil,omitempty"`
+	// LastTime is when it opened last; unset where it never did within eight years.
+	LastTime *metav1.Time `json:"lastTime,omitempty"`
+	// NextTime is when it opens next; unset where it does not within five years.
+	NextTime *metav1.Time `json:"nextTime,omitempty"`
+}
+
+// PauseStatus is a pause in force.
+type PauseStatus struct {
+	// Holds is what it holds: All, or of a service In (scale-in) or Out (scale-out).
+	// +kubebuilder:validation:MaxLength=16
+	Holds string `json:"holds"`
+	// Source is where the pause stands: spec.pause, or an annotation of the object or of its namespace.
+	// +kubebuilder:validation:MaxLength=128
+	Source string `json:"source"`
+	// By is who asked for it; unset where that is not known.
+	// +kubebuilder:validation:MaxLength=128
+	By string `json:"by,omitempty"`
+	// Reason is why.
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// At is the size at which the service stays; unset where it stays as it is.
+	// +kubebuilder:validation:Minimum=0
+	At *int32 `json:"at,omitempty"`
+	// Since is when it was asked for; unset where that is not known.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Until is when it ends by itself; unset where it lasts until it is removed.
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // StandbyStatus is what a staged scale-in took out of traffic.

@@ -67,6 +67,9 @@ const (
 	AnnotationLeavesAt = "springtide.dev/leaves-at"
 	// AnnotationKept on a node lists, with commas between them, which annotations Springtide added so that node autoscalers keep the machine.
 	AnnotationKept = "springtide.dev/keep-node"
+	// AnnotationPause on an ElasticService, an ElasticJob, a CapacityPool or a Namespace pauses it: JSON with reason, by,
+	// since and until, and of a service pause (All, In or Out) and at.
+	AnnotationPause = "springtide.dev/pause"
 	// AnnotationFreeze on the controller's namespace holds every action; its value is the reason.
 	AnnotationFreeze = "springtide.dev/freeze"
 	// AnnotationRecall on a Loan asks for its recall; its value is the reason.

@@ -134,7 +134,7 @@ func TestReportRecommendation(t *testing.T) {
 	r.cycle(t, func(rep *loop.Report) {
 		rep.Portraits["shop/cart"] = p
 		rep.Plan.Withheld = []planner.Withheld{{Subject: planner.Subject{Kind: "requests", Name: "shop/cart"},
-			By: reason.Of(reason.Paused, "All")}}
+			By: planner.PausedBy(fleet.PauseAll, nil)}}
 	})
 	s = objectNow[v1alpha1.ElasticService](t, r.world, object.GVRServices, "shop/cart").Status.Recommendation
 	if convert.TimeOf(s.AppliedTime) != kubetest.Now || !strings.HasPrefix(s.Note, "a change waits: spec.pause is All; ") {

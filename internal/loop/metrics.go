@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/forecast"
+	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/planner"
 	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reason"
@@ -36,10 +37,10 @@ type Metrics struct {
 	// The numbers on the board.
 	withheld, frozen, leaderEpoch                   *prometheus.Desc
 	replicas, fresh, quality, load, fall, contested *prometheus.Desc
-	refused, held, rise, standby                    *prometheus.Desc
+	refused, held, rise, standby, paused            *prometheus.Desc
 	lift, miss, coverage, skillLost                 *prometheus.Desc
 	pool, demand, nodes, loans, overdue             *prometheus.Desc
-	strays                                          *prometheus.Desc
+	strays, changeWindow                            *prometheus.Desc
 	drift, lead, overrun                            *prometheus.Desc
 	tenant, tenantShort, tenantOverdue              *prometheus.Desc
 	tenantParcels                                   *prometheus.Desc
@@ -104,6 +105,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.standby = b.gauge("standby_pods",
 		"Pods of a service that a staged scale-in took out of traffic, and that are not deleted yet.", service...)
 	m.held = b.gauge("object_held", "1 for each accepted service or job whose size cannot be what is decided, for what others do: Contested, PodsRefused, SetToZero. Its condition AbleToScale says who, and what to do.", "kind", "namespace", "name", "reason")
+	m.paused = b.gauge("paused", "1 for each service, pool or job that a pause holds, by what it holds (All, In, Out) "+
+		"and whether it ends by itself. The condition Paused says who asked for it, why, and until when.",
+		"kind", "namespace", "name", "holds", "ends")
 	m.refused = b.gauge("object_refused", "1 for each object that is not accepted, so that nothing is done for it. Its condition Accepted says why.", "kind", "namespace", "name", "reason")
 	m.fresh = b.gauge("service_data_fresh", "1 while every live signal that a scale-in needs is fresh.", service...)
 	m.quality = b.gauge("portrait_quality_ratio", "How far a service's portrait can be trusted, 0 to 1.", service...)
@@ -133,6 +137,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.overrun = b.gauge("loans_overrun", "Machines of offline pools that online keeps beyond their due time, by lending pool.", "pool")
 	m.lead = b.gauge("recall_lead_seconds",
 		"How long a recall of a pool is estimated to take, by part (notice, drain, clean, start_up, cycle): 0.95 quantiles of what was measured.", "pool", "part")
+	m.changeWindow = b.gauge("change_window_open",
+		"1 while a window of change of a pool is open, 0 while it is closed.", "pool", "window")
 	m.drift = b.gauge("share_drift", "Parcels on which Loan and NodeShare disagree: 0 but for one cycle after a crash.")
 	m.strays = b.gauge("stray_nodes", "Machines of a pool that a borrower uses although no loan says so, by reason: LoanGone (the loan was deleted), StrayPods (offline pods are on room that is home).", "pool", "reason")
 	m.tenant = b.gauge("tenant_cpu_cores", "CPU of a tenant: guarantee, entitled (what of it can be kept), limit of its services, used, borrowed, lent, and over the quota.",
@@ -206,6 +212,8 @@ func (m *Metrics) observe(s *fleet.Snapshot, plan *planner.Plan, receipt *Receip
 	m.pools(&p, s, plan)
 	m.lent(&p, s, plan)
 	m.refusals(&p, s)
+	m.pauses(&p, s)
+	m.windows(&p, s)
 	m.tenants(&p, s, plan)
 	m.jobs(&p, plan)
 	m.links(&p, plan)
@@ -395,6 +403,35 @@ func (m *Metrics) refusals(p *page, s *fleet.Snapshot) {
 		show("ElasticJob", string(j.ID), j.Blocked)
 		if !j.Blocked.Any() && j.PodsRefused() != nil {
 			held("ElasticJob", string(j.ID), "PodsRefused")
+		}
+	}
+}
+
+// pauses puts up what is paused; a cluster without any shows none.
+func (m *Metrics) pauses(p *page, s *fleet.Snapshot) {
+	show := func(kind, name string, all fleet.Pause, h *fleet.Hold) {
+		if h.Any() {
+			n := fleet.ParseName(name)
+			p.set(m.paused, 1, kind, n.Namespace, n.Name, string(all), strconv.FormatBool(!h.Until.IsZero()))
+		}
+	}
+	for i := range s.Services {
+		show("ElasticService", string(s.Services[i].ID), s.Services[i].Pause, &s.Services[i].Hold)
+	}
+	for i := range s.Pools {
+		show("CapacityPool", string(s.Pools[i].ID), s.Pools[i].Hold.Pause, &s.Pools[i].Hold)
+	}
+	for i := range s.Jobs {
+		show("ElasticJob", string(s.Jobs[i].ID), s.Jobs[i].Hold.Pause, &s.Jobs[i].Hold)
+	}
+}
+
+// windows puts up which windows of change are open; pools without any show none.
+func (m *Metrics) windows(p *page, s *fleet.Snapshot) {
+	for i := range s.Pools {
+		for k := range s.Pools[i].Changes {
+			w := &s.Pools[i].Changes[k]
+			p.set(m.changeWindow, bit(hpa.ChangeLevel(w, s.At).Open), string(s.Pools[i].ID), w.Name)
 		}
 	}
 }

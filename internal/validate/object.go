@@ -68,9 +68,13 @@ func Date(text string) (year int, month time.Month, day int, err error) {
 	return year, at.Month(), at.Day(), nil
 }
 
-// CapacityPool judges the node selector of one pool.
+// CapacityPool judges the node selector and the windows of change of one pool.
 func CapacityPool(p *v1alpha1.CapacityPool) []Problem {
-	return selector("spec.nodeSelector", &p.Spec.NodeSelector)
+	out := selector("spec.nodeSelector", &p.Spec.NodeSelector)
+	for i := range p.Spec.ChangeWindows {
+		out = append(out, changeWindow(fmt.Sprintf("spec.changeWindows[%d]", i), &p.Spec.ChangeWindows[i])...)
+	}
+	return out
 }
 
 // CapacityQuota judges the namespace selector and the slices of one tenant.

@@ -6,11 +6,13 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -82,6 +84,7 @@ func New(t *testing.T, verbs ...cluster.Verb) *World {
 	w := &World{verbs: verbs, Core: fake.NewClientset(theirs...)}
 	w.Dyn = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), ListKinds(), append(ours, installed(t)...)...)
 	w.Core.Discovery().(*fakediscovery.FakeDiscovery).FakedServerVersion = &apiversion.Info{GitVersion: "v1.37.2"}
+	w.Core.PrependReactor("create", "selfsubjectreviews", asUser("ann"))
 	w.Core.PrependReactor("create", "selfsubjectaccessreviews", allowAllBut("evict"))
 	w.Dyn.PrependReactor("patch", cluster.Festivals, acceptApply)
 	w.Core.PrependReactor("*", "*", w.note)
@@ -132,6 +135,15 @@ func allowAllBut(subresource string) clienttesting.ReactionFunc {
 	}
 }
 
+// asUser says who the caller is.
+func asUser(name string) clienttesting.ReactionFunc {
+	return func(clienttesting.Action) (bool, runtime.Object, error) {
+		me := &authenticationv1.SelfSubjectReview{}
+		me.Status.UserInfo.Username = name
+		return true, me, nil
+	}
+}
+
 // acceptApply stands in for server-side apply, which the fake does not know.
 func acceptApply(a clienttesting.Action) (bool, runtime.Object, error) {
 	p := a.(clienttesting.PatchAction)
@@ -150,7 +162,7 @@ func (w *World) note(a clienttesting.Action) (bool, runtime.Object, error) {
 	case clienttesting.DeleteAction:
 		w.written = append(w.written, what+"/"+a.GetName())
 	case clienttesting.CreateAction:
-		if a.GetResource().Resource != "selfsubjectaccessreviews" {
+		if !slices.Contains([]string{"selfsubjectaccessreviews", "selfsubjectreviews"}, a.GetResource().Resource) {
 			w.written = append(w.written, what)
 		}
 	}

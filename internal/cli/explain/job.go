@@ -24,6 +24,9 @@ func explainJob(ctx context.Context, o *cluster.Options, c *cluster.Clients, arg
 	p := &screen.Page{Title: fmt.Sprintf("Job %s (priority %s)", name, cell.OrNone(j.Spec.Priority))}
 	st := &j.Status
 	p.Add("Members", "%s", cell.Written(st.ObservedGeneration, fmt.Sprintf("%d asked for, %d active", st.Desired, st.Active)))
+	if st.Pause != nil {
+		p.Add("Paused", "%s", cell.PauseText(st.Pause))
+	}
 	p.Add("Gang", "%s", gangText(st.Gang))
 	p.Add("Begins", "%s", etaText(st.ETA))
 	p.Add("Why", "%s", cell.OrNone(st.Reason))

@@ -39,6 +39,9 @@ func explainService(ctx context.Context, o *cluster.Options, c *cluster.Clients,
 		p.Add("Standby", "%d pods are out of traffic; the standby of the first ends at %s, unless the tide returns",
 			b.Replicas, cell.Stamp(b.EndTime))
 	}
+	if st.Pause != nil {
+		p.Add("Paused", "%s", cell.PauseText(st.Pause))
+	}
 	if st.ObservedTime != nil {
 		p.Add("As of", "%s", ageText(st.ObservedTime, c.Now()))
 	}
@@ -324,7 +327,7 @@ func windows(p *screen.Page, ws []v1alpha1.Window, now time.Time) {
 }
 
 func modeText(s *v1alpha1.ElasticService) string {
-	if p := s.Spec.Pause; p != "" && p != v1alpha1.DefaultPause {
+	if p := cell.Paused(s); p != "" && p != v1alpha1.DefaultPause {
 		return fmt.Sprintf("%s (paused: %s)", s.Spec.Mode, strings.ToLower(p))
 	}
 	return cell.OrNone(s.Spec.Mode)

@@ -32,7 +32,7 @@ func NewServicesCommand(o *cluster.Options) *cobra.Command {
 		columns: []column[S]{
 			{"TARGET", wideAlone, func(s *S) string { return s.Spec.TargetRef.Kind + "/" + s.Spec.TargetRef.Name }},
 			{"MODE", always, func(s *S) string { return cell.OrNone(s.Spec.Mode) }},
-			{"PAUSE", wideAlone, func(s *S) string { return cell.OrNone(s.Spec.Pause) }},
+			{"PAUSE", wideAlone, func(s *S) string { return cell.OrNone(cell.Paused(s)) }},
 			{"RANGE", always, func(s *S) string { return fmt.Sprintf("%d-%d", s.Spec.Replicas.Min, s.Spec.Replicas.Max) }},
 			{"READY", always, func(s *S) string { return known(s, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, s.Status.Replicas)) }},
 			{"DESIRED", always, func(s *S) string { return known(s, cell.Desired(s)) }},
@@ -72,7 +72,7 @@ func serviceState(s *v1alpha1.ElasticService) string {
 		return "Refused"
 	case able != nil && able.Reason == "Frozen":
 		return "Frozen"
-	case s.Spec.Pause != "" && s.Spec.Pause != v1alpha1.DefaultPause:
+	case cell.Paused(s) != "" && cell.Paused(s) != v1alpha1.DefaultPause:
 		return "Paused"
 	case s.Status.ObservedGeneration == 0:
 		return "Unknown"

@@ -21,6 +21,8 @@ type PoolFacts struct {
 	Pool     fleet.Pool
 	Selector labels.Selector
 	Problem  fleet.Problem
+	// Holds are the pauses of the object itself.
+	Holds []fleet.Hold
 }
 
 // NewPoolFacts reads a CapacityPool.
@@ -54,6 +56,10 @@ func NewPoolFacts(a *v1alpha1.CapacityPool) PoolFacts {
 			return c.Type == catalog.ConditionReady && c.Reason == catalog.PoolReadyFrozen.Reason()
 		}),
 	}}
+	f.Holds = AnnotatedHolds(a.Annotations, validate.PausedPool)
+	for i := range s.ChangeWindows {
+		f.Pool.Changes = append(f.Pool.Changes, validate.ChangeWindow(&s.ChangeWindows[i]))
+	}
 	f.Selector = selectorOf(&s.NodeSelector)
 	if ps := validate.CapacityPool(a); len(ps) > 0 {
 		f.Problem = invalid(ps)
@@ -172,6 +178,8 @@ type JobFacts struct {
 	Members []v1alpha1.JobMember
 	// Last are the sizes that were written last, in the same order.
 	Last []LastSize
+	// Holds are the pauses of the object itself.
+	Holds []fleet.Hold
 }
 
 // LastSize is a size that was written, and when; never while the time is zero.
@@ -185,6 +193,7 @@ func NewJobFacts(a *v1alpha1.ElasticJob) JobFacts {
 	name := fleet.Name{Namespace: a.Namespace, Name: a.Name}
 	f := JobFacts{Members: a.Spec.Members, Job: fleet.Job{ID: fleet.JobID(name.String()), UID: fleet.UID(a.UID),
 		Priority: priorityOf(orText(a.Spec.Priority, v1alpha1.DefaultJobPriority))}}
+	f.Holds = AnnotatedHolds(a.Annotations, validate.PausedJob)
 	if c := a.Spec.Checkpoint; c != nil {
 		f.Job.Checkpoint = time.Duration(c.Seconds) * time.Second
 	}

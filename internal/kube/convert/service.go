@@ -20,6 +20,8 @@ type ServiceFacts struct {
 	Target v1alpha1.TargetRef
 	// Problem says what the API server could not judge (cron, zones, numbers in text); empty when all is well.
 	Problem fleet.Problem
+	// Holds are the pauses of the object itself.
+	Holds []fleet.Hold
 	// Scaled is when we last wrote replicas of the target; zero when never.
 	Scaled time.Time
 }
@@ -32,13 +34,14 @@ func NewServiceFacts(a *v1alpha1.ElasticService, namespaceLabel string) ServiceF
 		Key:    KeyOf(a.Namespace, s.TargetRef.APIVersion, s.TargetRef.Kind, s.TargetRef.Name),
 		Target: s.TargetRef,
 		Scaled: TimeOf(a.Status.LastScaleTime),
+		Holds:  serviceHolds(a),
 		Service: fleet.Service{
 			ID:           fleet.ServiceID(name.String()),
 			UID:          fleet.UID(a.UID),
 			Target:       fleet.Name{Namespace: a.Namespace, Name: s.TargetRef.Name},
 			TargetKind:   s.TargetRef.Kind,
 			Mode:         modeOf(s.Mode),
-			Pause:        orText(s.Pause, fleet.Pause(v1alpha1.DefaultPause)),
+			Pause:        fleet.PauseNone,
 			Actuation:    orText(s.Actuation, fleet.Actuation(v1alpha1.DefaultActuation)),
 			RequestsMode: orText(s.RequestsMode, fleet.RequestsMode(v1alpha1.DefaultRequestsMode)),
 			Min:          s.Replicas.Min,

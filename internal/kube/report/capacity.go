@@ -27,11 +27,14 @@ func uidFrom(id fleet.UID) types.UID { return types.UID(id) }
 type poolGist struct {
 	Generation                                        int64
 	Nodes, LentNodes, LentSockets, Moving, WrittenOff int32
+	Pause                                             string
+	Windows                                           string
 	Conditions                                        []verdict
 }
 
 func gistOfPool(s *v1alpha1.CapacityPoolStatus) poolGist {
-	return poolGist{s.ObservedGeneration, s.Nodes, s.LentNodes, s.LentSockets, s.Moving, s.WrittenOff, verdicts(s.Conditions)}
+	return poolGist{s.ObservedGeneration, s.Nodes, s.LentNodes, s.LentSockets, s.Moving, s.WrittenOff,
+		pauseGist(s.Pause), windowGist(s.ChangeWindows), verdicts(s.Conditions)}
 }
 
 func (w *statusWriter) poolStatus(r *loop.Report) {
@@ -87,8 +90,11 @@ func (w *statusWriter) onePool(r *loop.Report, p *fleet.Pool, o *v1alpha1.Capaci
 			s.Pinned = append(s.Pinned, v1alpha1.PinnedNode{Node: pin.Node, By: v1alpha1.Clip(pin.By.Text(), v1alpha1.MaxNoteLength)})
 		}
 	}
+	s.Pause = convert.PauseStatus(&p.Hold, p.Hold.Pause)
+	s.ChangeWindows = poolWindows(p, o, w.now)
 	c := newConditions(o.Status.Conditions, w.now, o.Generation)
 	c.accept(p.Refused, catalog.PoolAccepted)
+	c.pause(poolPause, p.Hold.Pause, &p.Hold, &p.Ended)
 	poolConditions(c, r, p, nodes, alive, silent)
 	watermark(c, &r.Plan.Division.Level, p)
 	accounted(c, r.Plan.Strays, p)
@@ -178,6 +184,8 @@ func poolConditions(c *conditions, r *loop.Report, p *fleet.Pool, nodes, alive, 
 		c.set(catalog.PoolReadyFrozen, r.Snapshot.Frozen)
 	case !p.Mode.Acts():
 		c.set(catalog.PoolReadyMode(p.Mode), p.Mode)
+	case p.Hold.Any():
+		c.set(catalog.PoolReadyPaused, planner.PausedBy(p.Hold.Pause, &p.Hold).Text())
 	default:
 		c.set(catalog.PoolReadyLending)
 	}
@@ -209,6 +217,7 @@ type jobGist struct {
 	Recalled   time.Time
 	Gang       fleet.Gang
 	ETA        etaGist
+	Pause      string
 	Conditions []verdict
 	Hosts      string
 	PodGroup   string
@@ -227,7 +236,7 @@ func gistOfJob(s *v1alpha1.ElasticJobStatus) jobGist {
 		fmt.Fprintf(&written, "%d %d %d;", m.LastSize, convert.TimeOf(m.LastScaleTime).Unix(), count)
 	}
 	return jobGist{s.ObservedGeneration, s.Desired, convert.TimeOf(s.LastRecallTime), convert.GangFacts(s.Gang),
-		gistOfETA(s.ETA), verdicts(s.Conditions), hostlists.Gist(s.Hosts), s.PodGroup, written.String()}
+		gistOfETA(s.ETA), pauseGist(s.Pause), verdicts(s.Conditions), hostlists.Gist(s.Hosts), s.PodGroup, written.String()}
 }
 
 func (w *statusWriter) jobStatus(r *loop.Report) {
@@ -291,7 +300,9 @@ func (w *statusWriter) jobStatus(r *loop.Report) {
 		if reason := reasons[j.ID]; reason != "" {
 			s.Reason = v1alpha1.Clip(reason, v1alpha1.MaxReasonLength)
 		}
+		s.Pause = convert.PauseStatus(&j.Hold, j.Hold.Pause)
 		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
+		c.pause(jobPause, j.Hold.Pause, &j.Hold, &j.Ended)
 		jobConditions(c, j, r.Snapshot.Frozen, newerMember(newer, &o.Header))
 		gang := gangOf(r.Plan, j.ID)
 		s.Gang, s.ETA = gangStatus(gang), etaStatus(r.Plan, j.ID)
@@ -315,6 +326,8 @@ func jobConditions(c *conditions, j *fleet.Job, frozen, newer string) {
 		c.set(catalog.JobAbleNewerLeader, newer, v1alpha1.AnnotationLeaderEpoch)
 	case frozen != "":
 		c.set(catalog.JobAbleFrozen, frozen)
+	case j.Hold.Any():
+		c.set(catalog.JobAblePaused, planner.PausedBy(j.Hold.Pause, &j.Hold).Text())
 	case j.PodsRefused() != nil:
 		m := j.PodsRefused()
 		c.set(catalog.JobAblePodsRefused, m.Role, m.PodsRefused)

@@ -154,6 +154,7 @@ func (c *Reporter) reportTroubles(r *loop.Report) {
 	c.reportNewer()
 	c.reportStrays(r)
 	c.reportSkill(r)
+	c.reportPauses(r)
 	c.reportTenants(r)
 	for i := range r.Plan.Targets {
 		t := &r.Plan.Targets[i]

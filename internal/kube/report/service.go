@@ -43,6 +43,8 @@ type serviceGist struct {
 	Resized        time.Time
 	Link           string
 	Takeovers      int32
+	Pause          string
+	Windows        string
 	SLO            sloGist
 	Conditions     []verdict
 }
@@ -78,6 +80,7 @@ func gistOfService(s *v1alpha1.ElasticServiceStatus) serviceGist {
 		g.Takeovers = s.Takeovers.Count
 	}
 	g.SLO = gistOfSLO(s.SLO)
+	g.Pause, g.Windows = pauseGist(s.Pause), windowGist(s.Windows)
 	if s.Summary != nil {
 		g.Verdict = s.Summary.Verdict
 	}
@@ -201,6 +204,8 @@ func (v *serviceView) status(o *v1alpha1.ElasticService) v1alpha1.ElasticService
 	}
 	s.LastScaleTime = v.w.scaledAt(v.svc.ID, v.scaled.Outcome == loop.Done, o.Status.LastScaleTime)
 	s.Standby = v.standby()
+	s.Pause = convert.PauseStatus(&v.svc.Hold, v.svc.Pause)
+	s.Windows = serviceWindows(v.svc, o, v.w.now)
 	if v.scaled.Outcome == loop.Done {
 		if v.target != nil && v.svc.Actuation == fleet.ByScale {
 			s.Replicas = v.scaledTo() // what was just written: the next cycle, which reads it, has nothing to add
@@ -278,6 +283,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.fall(c)
 	v.rise(c)
 	v.staged(c)
+	c.pause(servicePause, v.svc.Pause, &v.svc.Hold, &v.svc.Ended)
 	v.fresh(c)
 	v.measured(c)
 	v.capacity(c)
@@ -298,7 +304,7 @@ func (v *serviceView) able(c *conditions) {
 	case !v.svc.Mode.Acts():
 		c.set(catalog.ServiceAbleMode(v.svc.Mode), v.svc.Mode)
 	case v.svc.Pause == fleet.PauseAll:
-		c.set(catalog.ServiceAblePaused)
+		c.set(catalog.ServiceAblePaused, planner.PausedBy(v.svc.Pause, &v.svc.Hold).Text())
 	case v.svc.SetToZero != "":
 		c.set(catalog.ServiceAbleSetToZero, v.svc.SetToZero)
 	case v.svc.Contested(v.r.Snapshot.At):

@@ -38,6 +38,8 @@ func (a *assembly) addJobs() {
 	for _, f := range all {
 		j := f.Facts.Job
 		j.Created = a.at(f.CreationTimestamp.Time)
+		held := a.held(f.Namespace, f.Facts.Holds)
+		j.Hold, j.Ended = held.Hold, held.Ended
 		j.Gang.Since = a.past("ElasticJob", &f.Header, "status.gang.since", j.Gang.Since)
 		j.Gang.RetryAt = a.until("ElasticJob", &f.Header, "status.gang.retryTime", j.Gang.RetryAt, retrySpan)
 		if j.LastCheckpoint.OK {

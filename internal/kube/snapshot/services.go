@@ -31,6 +31,8 @@ func (a *assembly) addServices() {
 	for _, f := range all {
 		s := f.Facts.Service
 		s.Created = a.at(f.CreationTimestamp.Time)
+		held := a.held(f.Namespace, f.Facts.Holds)
+		s.Pause, s.Hold, s.Ended = cmp.Or(held.Pause, fleet.PauseNone), held.Hold, held.Ended
 		s.Takeovers.Last = a.past("ElasticService", &f.Header, "status.takeovers.lastTime", s.Takeovers.Last)
 		if s.Resized.OK {
 			s.Resized.OK = !a.past("ElasticService", &f.Header, "status.recommendation.appliedTime", s.Resized.Value).IsZero()

@@ -261,6 +261,16 @@ func (a *assembly) knownAt(k fleet.Known[time.Time]) fleet.Known[time.Time] {
 	return fleet.KnownAt(t, t)
 }
 
+// held is what the pauses of an object and of its namespace come to now. Their ends are stated in the time of the
+// controller.
+func (a *assembly) held(namespace string, own []fleet.Hold) fleet.Held {
+	all := own
+	if ns, ok := a.c.Namespaces.Get("", namespace); ok && namespace != "" {
+		all = slices.Concat(own, ns.Holds)
+	}
+	return fleet.HeldAt(a.s.At, all...)
+}
+
 func (a *assembly) addPools() {
 	all := a.c.Pools.All()
 	apis := make([]*v1alpha1.CapacityPool, len(all))
@@ -273,7 +283,9 @@ func (a *assembly) addPools() {
 	}
 	a.bundled = map[string]bool{v1alpha1.SchedulerName: true}
 	for _, p := range all {
-		a.s.Pools = append(a.s.Pools, p.Facts.Pool)
+		pool, held := p.Facts.Pool, a.held("", p.Facts.Holds)
+		pool.Hold, pool.Ended = held.Hold, held.Ended
+		a.s.Pools = append(a.s.Pools, pool)
 		if by := p.Facts.Pool.Scheduler; by != "" {
 			a.bundled[by] = true
 		}

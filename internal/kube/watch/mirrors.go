@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -193,7 +194,8 @@ func (c *Watcher) listen() error {
 		}
 	})
 	onNamespace := c.Namespaces.OnChange(func(before, after *NamespaceFacts) {
-		if before != nil && after != nil && after.Name == c.Options.Namespace && before.Freeze != after.Freeze {
+		frozen := before != nil && after != nil && after.Name == c.Options.Namespace && before.Freeze != after.Freeze
+		if frozen || before != nil && after != nil && !slices.Equal(before.Holds, after.Holds) {
 			c.Nudge()
 		}
 	})
@@ -215,7 +217,8 @@ func (c *Watcher) listenToOwn() error {
 		}
 	})
 	onService := c.Services.OnChange(func(before, after *OwnService) {
-		if before == nil || after == nil || before.Generation != after.Generation {
+		if before == nil || after == nil || before.Generation != after.Generation ||
+			!slices.Equal(before.Facts.Holds, after.Facts.Holds) {
 			c.Nudge()
 			ask(c.targets.wanted)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
 	"github.com/springtide/springtide/internal/kube/object"
+	"github.com/springtide/springtide/internal/validate"
 	"github.com/springtide/springtide/scheduler/rules"
 )
 
@@ -130,10 +131,13 @@ type NamespaceFacts struct {
 	object.Header
 	Labels labels.Set
 	Freeze string
+	// Holds is the pause of all services and jobs of the namespace.
+	Holds []fleet.Hold
 }
 
 func newNamespaceFacts(n *corev1.Namespace) *NamespaceFacts {
-	return &NamespaceFacts{Header: object.HeaderOf(n), Labels: n.Labels, Freeze: n.Annotations[v1alpha1.AnnotationFreeze]}
+	return &NamespaceFacts{Header: object.HeaderOf(n), Labels: n.Labels, Freeze: n.Annotations[v1alpha1.AnnotationFreeze],
+		Holds: convert.AnnotatedHolds(n.Annotations, validate.PausedNamespace)}
 }
 
 // defaultAgentLease is how long an agent counts as alive after its last renewal when its Lease does not say. It is the

@@ -165,7 +165,7 @@ func (d *Door) CheckUnmark(a *planner.Unmark) error {
 }
 
 func checkAutomatic(s *fleet.Service, a *planner.Scale) error {
-	in := a.To < a.From
+	in, pause := a.To < a.From, s.SizePause()
 	switch {
 	case s.Blocked.Any():
 		return fmt.Errorf("blocked: %s", s.Blocked)
@@ -173,8 +173,8 @@ func checkAutomatic(s *fleet.Service, a *planner.Scale) error {
 		return fmt.Errorf("mode is %s", s.Mode)
 	case s.SetToZero != "":
 		return fmt.Errorf("%s set the target to 0", s.SetToZero)
-	case s.Pause == fleet.PauseAll, in && s.Pause == fleet.PauseIn, !in && s.Pause == fleet.PauseOut:
-		return fmt.Errorf("paused: %s", s.Pause)
+	case pause == fleet.PauseAll, in && pause == fleet.PauseIn, !in && pause == fleet.PauseOut:
+		return fmt.Errorf("paused: %s", pause)
 	case a.To < 0:
 		return fmt.Errorf("%d replicas make no sense", a.To)
 	}

@@ -33,7 +33,7 @@ func checkReturn(s *fleet.Service, p *fleet.Pod) error {
 	switch {
 	case !p.Standby.OK:
 		return fmt.Errorf("pod %s is in service", p.Name)
-	case s != nil && (s.Pause == fleet.PauseAll || s.Pause == fleet.PauseOut):
+	case s != nil && (s.SizePause() == fleet.PauseAll || s.SizePause() == fleet.PauseOut):
 		return fmt.Errorf("paused: %s", s.Pause)
 	}
 	return nil
@@ -47,7 +47,7 @@ func checkLeaves(s *fleet.Service, p *fleet.Pod) error {
 		return fmt.Errorf("blocked: %s", s.Blocked)
 	case !s.Mode.Acts():
 		return fmt.Errorf("mode is %s", s.Mode)
-	case s.Pause == fleet.PauseAll || s.Pause == fleet.PauseIn:
+	case s.SizePause() == fleet.PauseAll || s.SizePause() == fleet.PauseIn:
 		return fmt.Errorf("paused: %s", s.Pause)
 	case s.Standby == 0 || !s.Gate:
 		return fmt.Errorf("its scale-in is not staged")
