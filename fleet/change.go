@@ -5,7 +5,7 @@ import "time"
 // Change is a kind of action of Springtide's own will that windows of change bound.
 type Change string
 
-// The changes. What gives (scale-out), and what safety asks for (recalls, deadlines that were announced), is none.
+// The changes. Scale-out is none, and neither are recalls and deadlines that were announced.
 const (
 	ChangeMoves    Change = "Moves"    // loans that begin
 	ChangeScaleIn  Change = "ScaleIn"  // replicas that a scale-in takes

@@ -37,7 +37,7 @@ func (z *sizing) decide(i int, d *hpa.Demand) hpa.Target {
 	return t
 }
 
-// pin sets a size to the one that a pause states. What the tenant may have bounds its growth, as it bounds all others.
+// pin sets a size to the one that a pause states. The tenant's quota bounds its growth, as it bounds all others.
 func (z *sizing) pin(t *hpa.Target, i int, n int32) {
 	from := t.Decision.From
 	if q := z.bounds[i].Quota; q > 0 && n > max(q, from) {

@@ -99,7 +99,7 @@ func Meaning(object Kind, kind string) string {
 	return types[kind]
 }
 
-// What the verdicts of pauses say, on each kind of object alike.
+// The words of the verdicts of pauses, on each kind of object alike.
 const (
 	pausedMeans     = "a pause is in force: where it stands, by whom, why, and until when"
 	unreadableMeans = "the annotation of a pause is not of its form: all that it may hold is held until its end, or " +

@@ -46,13 +46,12 @@ var (
 
 // Events on what can be paused.
 var (
-	EventPaused = event(normal, "Paused", "a pause began, or changed", "%s", Service, Pool, Job).
-			do("`springtide resume` ends it")
+	EventPaused          = event(normal, "Paused", "a pause began", "%s", Service, Pool, Job)
 	EventPauseUnreadable = event(warning, "PauseUnreadable",
-		"the annotation of a pause is not of its form, and holds all that it may hold", "%s", Service, Pool, Job).
-		do("`springtide resume`, and pause again")
-	EventPauseEnded = event(normal, "PauseEnded", "a pause ended by itself, or was removed",
-		"no pause holds it any more: %s was over or removed", Service, Pool, Job)
+		"the annotation of a pause cannot be read", "%s", Service, Pool, Job).
+		do("`springtide resume`")
+	EventPauseEnded = event(normal, "PauseEnded", "a pause ended",
+		"%s was over or removed", Service, Pool, Job)
 )
 
 // Events on a Pod.

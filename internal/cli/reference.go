@@ -17,7 +17,7 @@ import (
 //go:generate go test -run TestReference -update .
 
 // ownPages are verbs with subcommands that would make the page of their group too long.
-var ownPages = []string{"explain", "festival", "slo"}
+var ownPages = []string{"explain", "festival", "pause", "resume", "slo"}
 
 // reference renders the whole tree of commands as Markdown: an index, a page for each group of the help, and pages of ownPages.
 func reference(root *cobra.Command) map[string]string {

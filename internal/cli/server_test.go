@@ -75,8 +75,8 @@ func TestAgainstAServer(t *testing.T) {
 	has(run(usage.ExitOK, "services -A"), "no ElasticService")
 	run(usage.ExitOK, "adopt shop/till")
 	has(run(usage.ExitOK, "services -A"), "till")
-	has(run(usage.ExitOK, "pause shop/till --in"), "pause None -> In")
-	has(run(usage.ExitOK, "explain service shop/till"), "Observe (paused: in) by HPAFloor")
+	has(run(usage.ExitOK, "pause service shop/till --in --reason test"), "shop/till is paused: In, test")
+	has(run(usage.ExitOK, "explain service shop/till"), "Observe by HPAFloor")
 	has(run(usage.ExitOK, "release shop/till --delete"), "deleted")
 
 	plan := filepath.Join("festival", "testdata", "cluster", "plan.yaml")

@@ -18,7 +18,7 @@ import (
 )
 
 // A pause of a service, a pool and a namespace is in status, in the condition and in one event, ends by itself with
-// another event, and is said to have ended while its annotation stands. What is paused stays accepted.
+// another event, and is said to have ended while its annotation stands. A paused object stays accepted.
 func TestReportPause(t *testing.T) {
 	end := kubetest.Now.Add(time.Minute)
 	note := `{"reason":"INC-1","by":"ann","until":"` + end.Format(time.RFC3339) + `"}`
@@ -68,7 +68,7 @@ func TestReportPause(t *testing.T) {
 	}
 	r.clock.Time = end
 	_, events = r.cycle(t, nil)
-	began(events, "Normal PauseEnded no pause holds it any more: springtide.dev/pause")
+	began(events, "Normal PauseEnded springtide.dev/pause was over")
 	if s = service(); s.Pause != nil {
 		t.Errorf("status.pause after its end = %+v", s.Pause)
 	}

@@ -37,7 +37,7 @@ func changeWindow(field string, w *v1alpha1.ChangeWindow) []Problem {
 	return out
 }
 
-// ChangeWindow reads a window of change. What cannot be read of it is its problem: it counts as open then.
+// ChangeWindow reads a window of change. A part that cannot be read is its problem: it counts as open then.
 func ChangeWindow(w *v1alpha1.ChangeWindow) fleet.ChangeWindow {
 	out := fleet.ChangeWindow{Name: w.Name, Reason: w.Reason, Schedule: w.Schedule}
 	if w.At != nil {
@@ -49,7 +49,7 @@ func ChangeWindow(w *v1alpha1.ChangeWindow) fleet.ChangeWindow {
 	if ps := changeWindow("spec.changeWindows", w); len(ps) > 0 {
 		out.Problem = Sentence(ps)
 	}
-	// What is wrong with each of these is among the problems.
+	// Errors of these are among the problems.
 	out.Duration, _ = w.Duration.Parse()
 	out.Budget, _ = changeBudget(w.Budget)
 	if w.TimeZone != "" {

@@ -11,7 +11,8 @@ import (
 var details = map[string]string{"Of machines and loans": "reasons-loans", "Of pools and machines that stay": "reasons-pools",
 	"Of jobs and quotas": "reasons-jobs", "Of what a replica carries": "reasons-capacity", "Of sizes": "reasons-sizes",
 	"Of parts of a size": "reasons-parts", "Of pods in standby": "reasons-standby",
-	"Of shares of tenants": "reasons-shares", "Of acts": "reasons-acts"}
+	"Of shares of tenants": "reasons-shares", "Of acts": "reasons-acts",
+	"Why a quantile is in force": "reasons-quantiles"}
 
 // reasonsPages list the table of reasons.
 func reasonsPages() map[string]string {
@@ -22,7 +23,8 @@ For operators who read ` + "`springtide explain`" + `, the journal, events or co
 ellipsis stands for a value, or for another reason. The words of such other reasons have pages of their own: [of machines and loans](reasons-loans.md), [of pools and machines that
 stay](reasons-pools.md), [of jobs and quotas](reasons-jobs.md), [of what a replica carries](reasons-capacity.md), [of
 sizes](reasons-sizes.md), [of parts of a size](reasons-parts.md), [of pods in standby](reasons-standby.md). So do
-those [of shares of tenants](reasons-shares.md) and [of acts](reasons-acts.md).
+those [of shares of tenants](reasons-shares.md), [of acts](reasons-acts.md) and
+[of quantiles](reasons-quantiles.md).
 
 ` + notice)
 	out := map[string]string{}
