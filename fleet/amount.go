@@ -78,7 +78,7 @@ func (r Resources) CPUAndMemory() Resources { return Resources{CPU: r.CPU, Memor
 
 // Part is a fraction of the CPU and the memory, rounded down.
 func (r Resources) Part(f float64) Resources {
-	return Resources{CPU: MilliCPU(float64(r.CPU) * f), Memory: Bytes(float64(r.Memory) * f)}
+	return Resources{CPU: satPart(r.CPU, f), Memory: satPart(r.Memory, f)}
 }
 
 // IsZero reports whether every amount is zero.
@@ -155,6 +155,20 @@ func satNeg[T ~int64](a T) T {
 		return math.MaxInt64
 	}
 	return -a
+}
+
+// satPart is a fraction of an amount, rounded down; none of it where the fraction is no number.
+func satPart[T ~int64](a T, f float64) T {
+	switch p := float64(a) * f; {
+	case p >= math.MaxInt64:
+		return math.MaxInt64
+	case p <= math.MinInt64:
+		return math.MinInt64
+	case math.IsNaN(p):
+		return 0
+	default:
+		return T(p)
+	}
 }
 
 func satMul[T ~int64](a T, n int64) T {

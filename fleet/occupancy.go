@@ -300,7 +300,7 @@ func (m *Machine) Ungranted() MilliCPU {
 	}
 	left := m.Node.Allocatable.CPU
 	for _, p := range m.Pods {
-		left -= p.Requests.CPU
+		left = SatSub(left, p.Requests.CPU)
 	}
 	return left
 }

@@ -70,6 +70,11 @@ const (
 // StandbyCPU is what a pod with a CPU request keeps of it in standby.
 func StandbyCPU(cpu MilliCPU) MilliCPU { return min(cpu, max(cpu/standbyPart, leastCPU)) }
 
+// BeforeStandby is the most that a pod can have requested which keeps so much in standby.
+func BeforeStandby(cpu MilliCPU) MilliCPU {
+	return SatAdd(satMul(max(cpu, leastCPU), standbyPart), standbyPart-1)
+}
+
 // StandbyOver reports whether a pod stood by for as long as its service asks for.
 func (s *Service) StandbyOver(p *Pod, now time.Time) bool {
 	return p.Standby.OK && now.Sub(p.Standby.Value) >= s.Standby

@@ -33,16 +33,16 @@ func CoresMost(svc *fleet.Service, node func(fleet.NodeID) *fleet.Node) float64 
 			s = &share{most: n.Allocatable.CPU}
 			on[p.Node], order = s, append(order, p.Node)
 		}
-		s.limits += p.CPULimit
+		s.limits = fleet.SatAdd(s.limits, p.CPULimit)
 		s.open = s.open || p.CPULimit <= 0
 	}
 	var sum fleet.MilliCPU
 	for _, id := range order {
 		s := on[id]
 		if s.open || s.limits > s.most {
-			sum += s.most
+			sum = fleet.SatAdd(sum, s.most)
 		} else {
-			sum += s.limits
+			sum = fleet.SatAdd(sum, s.limits)
 		}
 	}
 	return sum.Cores()

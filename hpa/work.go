@@ -5,6 +5,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
+	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -51,7 +52,7 @@ func (z *sizer) foreseen(arrives fleet.Known[float64], within time.Duration) fle
 
 // drained is the work a second that does what arrives and drains what waits in time; as old as the older of both.
 func drained(l *fleet.Level, waits, arrives fleet.Known[float64]) fleet.Known[float64] {
-	if !waits.OK || !arrives.OK {
+	if !waits.OK || !arrives.OK || !signal.Sound(waits.Value) || !signal.Sound(arrives.Value) {
 		return fleet.Known[float64]{}
 	}
 	at := waits.At
@@ -71,6 +72,20 @@ func (z *sizer) workPart(name string, k fleet.Known[float64], target float64) Pa
 		part.Why = whyAbsent(k, z.now)
 		return part
 	}
-	z.divided(&part, k, target)
+	part.Replicas = fleet.KnownAt(z.doing(k.Value/target), z.now)
+	var age reason.Reason
+	if how == signal.Aged {
+		age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))
+	}
+	part.Why = reason.Of(reason.TotalOf, number(k.Value), number(target), age)
 	return part
+}
+
+// doing is how many replicas do work for so many, or as many as there are where that is within the tolerance. Upstream
+// counts metrics in thousandths; work may be slower than that, as of a replica that does two in an hour.
+func (z *sizer) doing(replicas float64) int32 {
+	if z.current > 0 && z.tolerance.within(replicas/float64(z.current)) {
+		return z.current
+	}
+	return ceil(replicas - 1e-9)
 }

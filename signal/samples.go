@@ -61,7 +61,8 @@ func (l *Looks) CPU(s *fleet.Service, x *Samples, now time.Time) (out fleet.Know
 // Missing reports whether a total of rates over a window is missing or too old, though some pod ought to have been
 // measured by now.
 func Missing(s *fleet.Service, total fleet.Known[float64], window time.Duration, now time.Time) bool {
-	if total.Fresh(now, MissingAfter(window)) {
+	ages := Ages{Fresh: MissingAfter(window)}
+	if ages.Judge(total.OK && Sound(total.Value), total.At, now) == Fresh {
 		return false
 	}
 	for i := range s.Pods {

@@ -18,6 +18,7 @@ const sharesFor = 30 * time.Minute
 // as a multiple of what is measured.
 type share struct {
 	total, part float64
+	missing     int       // so many pods were never measured
 	seen        time.Time // the last look, zero where there was none
 }
 
@@ -28,6 +29,15 @@ func (s share) at(now time.Time) share {
 		return share{}
 	}
 	return s
+}
+
+// grown is the part that pods carry which were never measured: more of it only when more of them are there than at the
+// last look. Else one look at a wrong number would stay in each total after it.
+func (s share) grown(missing int, measured float64) float64 {
+	if missing <= s.missing {
+		return s.part
+	}
+	return max(s.part, s.total/measured-1)
 }
 
 // total sums the samples of a service's pods. A ready pod that was measured once and has no fresh sample is imputed
@@ -75,11 +85,14 @@ func total(
 		if measured > 0 {
 			part = float64(missing) * largest / measured
 			if !last.seen.IsZero() {
-				part = min(part, max(last.part, last.total/measured-1))
+				part = min(part, last.grown(missing, measured))
 			}
 		}
 		sum := measured * (1 + part)
-		return finiteAt(sum, freshAt), share{sum, part, now}
+		if !Sound(sum) {
+			return fleet.Known[float64]{}, last
+		}
+		return fleet.KnownAt(sum, freshAt), share{sum, part, missing, now}
 	case !oldAt.IsZero():
 		return finiteAt(freshSum+oldSum+float64(missing)*largest, oldAt), last
 	}

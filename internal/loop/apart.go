@@ -26,8 +26,9 @@ func (l *Loop) noteApart(s *fleet.Snapshot) {
 	for i := range s.Services {
 		svc := &s.Services[i]
 		progress := l.progressOf(svc.ID)
+		progress.apart = progress.apart.until(s.At.Add(ratesSettle))
 		from, to := s.At.Add(-ratesSettle), s.At.Add(ratesSettle)
-		if !l.seen.IsZero() && s.At.Sub(l.seen) < l.o.Learn {
+		if gap := s.At.Sub(l.seen); gap >= 0 && gap < l.o.Learn {
 			from = l.seen
 		}
 		if svc.Rolling() {
@@ -50,11 +51,24 @@ type aparts []portrait.ApartSpan
 func (a aparts) add(why capacity.Apart, from, to time.Time) aparts {
 	for i := range a {
 		if x := &a[i]; x.Why == why && !from.After(x.To) {
-			x.To = to
+			x.From, x.To = earlier(x.From, from), later(x.To, to)
 			return a
 		}
 	}
 	return append(a[max(0, len(a)+1-apartKept):], portrait.ApartSpan{From: from, To: to, Why: why})
+}
+
+// until cuts times that reach beyond a moment: the clock was ahead, and was set back.
+func (a aparts) until(t time.Time) aparts {
+	out := a[:0]
+	for _, x := range a {
+		if x.From.After(t) {
+			continue
+		}
+		x.To = earlier(x.To, t)
+		out = append(out, x)
+	}
+	return out
 }
 
 // after drops the times that ended before a moment: their minutes were read.

@@ -35,6 +35,10 @@ func TestNoteApart(t *testing.T) {
 			[]span{{30, 180, capacity.Borrowed}}},
 		{"its own machine that is lent", []fleet.Snapshot{{Loans: []fleet.Loan{home}}, {Loans: []fleet.Loan{home}}}, nil},
 		{"the first cycle", []fleet.Snapshot{{Loans: []fleet.Loan{loan}}}, []span{{-120, 120, capacity.Borrowed}}},
+		{"the clock is set back an hour", []fleet.Snapshot{{Loans: []fleet.Loan{loan}, At: at(3600)},
+			{Loans: []fleet.Loan{loan}, At: at(30)}}, []span{{-90, 150, capacity.Borrowed}}},
+		{"the clock leaps three days and comes back", []fleet.Snapshot{{}, {Loans: []fleet.Loan{loan}, At: at(3 * 86400)},
+			{At: at(60)}}, nil},
 		{"twice", []fleet.Snapshot{{Loans: []fleet.Loan{loan}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
 			{Loans: []fleet.Loan{loan}}},
 			[]span{{-120, 120, capacity.Borrowed}, {330, 480, capacity.Borrowed}}},
@@ -43,7 +47,9 @@ func TestNoteApart(t *testing.T) {
 			l := New(Ports{}, Options{Learn: 5 * time.Minute})
 			for i := range c.seen {
 				s := &c.seen[i]
-				s.At = at(30 * i)
+				if s.At.IsZero() {
+					s.At = at(30 * i)
+				}
 				s.Pools = []fleet.Pool{pool("train", fleet.Offline), pool("web", fleet.Online)}
 				if len(s.Services) == 0 {
 					s.Services = []fleet.Service{{Pods: []fleet.Pod{pod}}}
@@ -69,4 +75,15 @@ func TestNoteApart(t *testing.T) {
 type span struct {
 	from, to int
 	why      capacity.Apart
+}
+
+// TestPatience: a service that cannot be read is left alone for twice as long each time, up to an hour.
+func TestPatience(t *testing.T) {
+	p, at := &progress{}, time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	for _, want := range []time.Duration{5, 10, 20, 40, 60, 60} {
+		p.fail(at, 5*time.Minute)
+		if got := p.retry.Sub(at); got != want*time.Minute || !p.unread {
+			t.Errorf("left alone for %s, want %dm", got, want)
+		}
+	}
 }

@@ -45,6 +45,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // Deadline is the first deadline at which a loan can take a step by the clock alone: a recall of online's machines that was announced, and a machine
 // of offline's that was asked to empty. Zero where there is none.
 func Deadline(loans []fleet.Loan, pools []fleet.Pool) time.Time {

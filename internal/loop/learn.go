@@ -78,6 +78,9 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 	for _, svc := range s.Services {
 		p, ok := l.portraits[svc.ID]
 		known := l.progressOf(svc.ID)
+		if known.unread && s.At.Before(known.retry) {
+			continue
+		}
 		if !ok || known.again || known.read.IsZero() && p.End.Before(young.from) {
 			young.services = append(young.services, svc)
 			continue
@@ -94,6 +97,17 @@ func (l *Loop) readings(s *fleet.Snapshot) []reading {
 		}
 	}
 	return []reading{followed, silent, young}
+}
+
+// longestPatience is how long a service that cannot be read is left alone at most.
+const longestPatience = time.Hour
+
+// fail notes that a service could not be read. Each further time it is left alone for twice as long: what is to be read
+// of it grows, and it costs its source the more.
+func (p *progress) fail(at time.Time, least time.Duration) {
+	p.unread = true
+	p.patience = min(max(2*p.patience, least), longestPatience)
+	p.retry = at.Add(p.patience)
 }
 
 func (r *reading) add(svc fleet.Service, from time.Time) {
@@ -140,10 +154,10 @@ func (l *Loop) since(ctx context.Context, services []fleet.Service, from, to tim
 	for i := range services {
 		id := services[i].ID
 		if unread != nil && unread.Services[id] != nil {
-			l.progressOf(id).unread = true
+			l.progressOf(id).fail(to, l.o.Learn)
 			continue
 		}
-		l.progressOf(id).unread = false
+		l.progressOf(id).unread, l.progressOf(id).patience = false, 0
 		read = append(read, services[i])
 	}
 	if unread != nil {

@@ -116,6 +116,9 @@ type progress struct {
 	read time.Time
 	// unread says that the last reading got no answer for the service.
 	unread bool
+	// patience is how long a service that could not be read is left alone, until again: its span grows meanwhile.
+	patience time.Duration
+	retry    time.Time
 	// look is when the whole backfill was last read. again says that the portrait is to be learned from it.
 	look  look
 	again bool

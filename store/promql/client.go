@@ -47,6 +47,8 @@ type History struct {
 	cadence  cadence
 	// nextTenant and nextMeasure are where the rounds of services' own sources and of measures go on.
 	nextTenant, nextMeasure, nextOwn int
+	// loadFailed is when queries of loads failed last.
+	loadFailed map[metricKey]time.Time
 }
 
 // New returns a reader of the given source. It asks nothing yet.

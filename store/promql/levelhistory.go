@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -140,17 +141,45 @@ func (r *levelReader) span(a, b int) apiv1.Range {
 func (r *levelReader) readLoads(ctx context.Context, services []fleet.Service) {
 	ctx, cancel := context.WithTimeout(ctx, ownTime)
 	defer cancel()
-	for i := range services {
-		q, ok := arrivals(&services[i])
-		if !ok {
-			continue
-		}
+	for _, q := range r.h.loadsInTurn(services) {
 		values, err := r.askOwn(ctx, &q)
+		r.h.noteLoad(q.key, err != nil, r.grid.time(r.grid.cells))
 		if err != nil {
-			r.failed[services[i].ID] = fmt.Errorf("spec.slo.throughput.query: %w", err)
+			r.failed[q.key.service] = fmt.Errorf("spec.slo.throughput.query: %w", err)
 			continue
 		}
 		r.own[q.key] = values
+	}
+}
+
+// loadsInTurn are the queries of loads in the order in which they are asked: those that failed come last, the one that
+// failed longest ago first. So a query that takes all the time keeps no other service from being read.
+func (h *History) loadsInTurn(services []fleet.Service) []ownQuery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []ownQuery
+	failed := map[metricKey]time.Time{}
+	for i := range services {
+		if q, ok := arrivals(&services[i]); ok {
+			all = append(all, q)
+			if at, ok := h.loadFailed[q.key]; ok {
+				failed[q.key] = at
+			}
+		}
+	}
+	h.loadFailed = failed // what is stated no more is forgotten
+	slices.SortStableFunc(all, func(a, b ownQuery) int { return failed[a.key].Compare(failed[b.key]) })
+	return all
+}
+
+// noteLoad notes how a query of a load went.
+func (h *History) noteLoad(key metricKey, failed bool, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if failed {
+		h.loadFailed[key] = at
+	} else {
+		delete(h.loadFailed, key)
 	}
 }
 

@@ -177,3 +177,35 @@ func TestThroughputIsTheLoad(t *testing.T) {
 		t.Errorf("a query that fails: %v", err)
 	}
 }
+
+// TestLoadsTakeTurns: queries of loads that failed are asked after all others, the one that failed longest ago first.
+func TestLoadsTakeTurns(t *testing.T) {
+	h := &History{loadFailed: map[metricKey]time.Time{}}
+	var services []fleet.Service
+	for _, id := range []fleet.ServiceID{"a/a", "b/b", "c/c"} {
+		services = append(services, fleet.Service{ID: id, SLO: fleet.Levels(fleet.Level{Kind: fleet.LevelThroughput,
+			Name: fleet.LevelNameThroughput, Source: fleet.Source{Query: "sum(x)"}})})
+	}
+	order := func() (out string) {
+		for _, q := range h.loadsInTurn(services) {
+			out += string(q.key.service[0])
+		}
+		return out
+	}
+	key := func(i int) metricKey { q, _ := arrivals(&services[i]); return q.key }
+	for _, step := range []struct {
+		does func()
+		want string
+	}{
+		{func() {}, "abc"},
+		{func() { h.noteLoad(key(0), true, at(0)) }, "bca"},
+		{func() { h.noteLoad(key(1), true, at(time.Minute)) }, "cab"},
+		{func() { h.noteLoad(key(0), true, at(time.Hour)) }, "cba"},
+		{func() { h.noteLoad(key(0), false, at(time.Hour)) }, "acb"},
+	} {
+		step.does()
+		if got := order(); got != step.want {
+			t.Errorf("asked in the order %s, want %s", got, step.want)
+		}
+	}
+}

@@ -29,17 +29,24 @@ func CPUNote(spec *corev1.PodSpec) string {
 }
 
 // NotedCPU is what the containers of a pod requested in service. A container that was not noted, or whose note is no
-// positive amount, has none: it stays as it is.
+// positive amount, has none: it stays as it is. A note counts up to what a standby can have lowered to the request of
+// now: one that was written by hand would hold a machine's room.
 func NotedCPU(p *corev1.Pod) map[string]resource.Quantity {
 	var note map[string]string
 	if json.Unmarshal([]byte(p.Annotations[v1alpha1.AnnotationInServiceCPU]), &note) != nil {
 		return nil
 	}
 	out := make(map[string]resource.Quantity, len(note))
-	for name, text := range note {
-		if q, err := resource.ParseQuantity(text); err == nil && facts.Milli(&q) > 0 {
-			out[name] = q
+	for i := range p.Spec.Containers {
+		c := &p.Spec.Containers[i]
+		q, err := resource.ParseQuantity(note[c.Name])
+		if err != nil || facts.Milli(&q) <= 0 {
+			continue
 		}
+		if most := fleet.BeforeStandby(fleet.MilliCPU(facts.Milli(c.Resources.Requests.Cpu()))); fleet.MilliCPU(facts.Milli(&q)) > most {
+			q = *resource.NewMilliQuantity(int64(most), resource.DecimalSI)
+		}
+		out[c.Name] = q
 	}
 	return out
 }

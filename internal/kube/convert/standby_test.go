@@ -13,22 +13,23 @@ import (
 func TestNotedCPU(t *testing.T) {
 	for name, c := range map[string]struct {
 		note string
-		want int64 // what the containers requested before, in millicores, where they request 50 now
+		want int64 // what the containers requested before, in millicores, where they request 100 now
 	}{
 		"as it was written":   {`{"main":"1","side":"250m"}`, 1250},
-		"one container":       {`{"main":"1"}`, 1025},
-		"another container":   {`{"other":"4"}`, 50},
-		"less than it has":    {`{"main":"10m","side":"10m"}`, 50},
-		"no quantity":         {`{"main":"much"}`, 50},
-		"negative":            {`{"main":"-1"}`, 50},
-		"no JSON":             {`main=1`, 50},
-		"nothing was written": {"", 50},
+		"one container":       {`{"main":"1"}`, 1050},
+		"another container":   {`{"other":"4"}`, 100},
+		"less than it has":    {`{"main":"10m","side":"10m"}`, 100},
+		"no quantity":         {`{"main":"much"}`, 100},
+		"negative":            {`{"main":"-1"}`, 100},
+		"no JSON":             {`main=1`, 100},
+		"nothing was written": {"", 100},
+		"written by hand":     {`{"main":"1000000000000000"}`, 1069},
 	} {
 		p := &corev1.Pod{}
 		p.Annotations = map[string]string{v1alpha1.AnnotationInServiceCPU: c.note}
 		for _, n := range []string{"main", "side"} {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: n, Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("25m")}}})
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}}})
 		}
 		if got := int64(CPUBefore(p)); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
