@@ -14,7 +14,7 @@ import (
 
 // asking is a pool of services that each want likely replicas of 8 cores now and ahead, and above that with their quantile.
 func asking(likely, above []int32) *ledger {
-	l := &ledger{in: &Input{Snapshot: &fleet.Snapshot{}, Options: Options{}}}
+	l := &ledger{in: &Input{Snapshot: &fleet.Snapshot{}, Options: Options{}}, pool: &fleet.Pool{}}
 	for i := range likely {
 		t := &hpa.Target{Replicas: likely[i], Standing: likely[i], Wanted: likely[i], DataFresh: true,
 			AheadStep: 5 * time.Minute}
