@@ -128,7 +128,12 @@ func (z *sizer) valuePart(m fleet.Metric) Part {
 
 // divided sizes by a total that is not absent, as upstream's HorizontalPodAutoscaler does by an average value.
 func (z *sizer) divided(part *Part, k fleet.Known[float64], target float64) {
-	part.Replicas = fleet.KnownAt(perReplica(k.Value, target, z.current, z.tolerance), z.now)
+	z.shared(part, k, target, perReplica(k.Value, target, z.current, z.tolerance))
+}
+
+// shared is a total that is not absent, and how many replicas it asks for.
+func (z *sizer) shared(part *Part, k fleet.Known[float64], target float64, replicas int32) {
+	part.Replicas = fleet.KnownAt(replicas, z.now)
 	var age reason.Reason
 	if z.number(k) == signal.Aged {
 		age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))

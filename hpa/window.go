@@ -1,6 +1,7 @@
 package hpa
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,12 +181,48 @@ func (s Schedule) last(after, until time.Time, zone *time.Location) time.Time {
 // OpenUntil reports whether a window is open at a time, and until when the starts up to then hold it open. A window that
 // cannot be read is closed.
 func OpenUntil(w *fleet.Window, now time.Time) (time.Time, bool) {
-	of := levels([]fleet.Window{*w}, now, now.Add(1))
-	open, ok := of[0].at(now)
-	return open.end, ok
+	s, err := ParseSchedule(w.Schedule)
+	if err != nil || w.Zone == nil {
+		return time.Time{}, false
+	}
+	return s.openUntil(w.Zone, w.Duration, now)
 }
 
-// Level is a window at one moment.
+// ChangeOpenUntil is [OpenUntil] of a window of change. One that cannot be read is open without an end: what it meant
+// to hold is held.
+func ChangeOpenUntil(w *fleet.ChangeWindow, now time.Time) (time.Time, bool) {
+	s, zone, ok := scheduleOf(w)
+	if !ok {
+		return time.Time{}, true
+	}
+	return s.openUntil(zone, w.Duration, now)
+}
+
+func (s Schedule) openUntil(zone *time.Location, d time.Duration, now time.Time) (time.Time, bool) {
+	for _, x := range s.spans(zone, d, now, now.Add(1)) {
+		if x.holds(now) {
+			return x.end, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// scheduleOf reads the schedule of a window of change, or its one start; ok is false where it cannot be read.
+func scheduleOf(w *fleet.ChangeWindow) (s Schedule, zone *time.Location, ok bool) {
+	if w.Problem != "" || w.Once.IsZero() && w.Zone == nil {
+		return s, nil, false
+	}
+	if w.Once.IsZero() {
+		var err error
+		if s, err = ParseSchedule(w.Schedule); err != nil {
+			return s, nil, false
+		}
+	}
+	s.once, s.except = w.Once, w.Except
+	return s, cmp.Or(w.Zone, time.UTC), true
+}
+
+// Level is a window at one moment, as a status shows it.
 type Level struct {
 	Open bool
 	// Until is until when the starts up to now hold it open; zero while it is closed.
@@ -203,23 +240,11 @@ func LevelOf(w *fleet.Window, now time.Time) (l Level, ok bool) {
 	return s.level(w.Zone, w.Duration, now), true
 }
 
-// ChangeLevel is a window of change at one moment. One that cannot be read is open without an end: what it meant to
-// hold is held.
+// ChangeLevel is a window of change at one moment; see [ChangeOpenUntil].
 func ChangeLevel(w *fleet.ChangeWindow, now time.Time) Level {
-	s := Schedule{once: w.Once, except: w.Except}
-	zone := w.Zone
-	if w.Problem != "" {
+	s, zone, ok := scheduleOf(w)
+	if !ok {
 		return Level{Open: true}
-	}
-	if w.Once.IsZero() {
-		read, err := ParseSchedule(w.Schedule)
-		if err != nil || zone == nil {
-			return Level{Open: true}
-		}
-		s.spec, s.everyHour = read.spec, read.everyHour
-	}
-	if zone == nil {
-		zone = time.UTC
 	}
 	return s.level(zone, w.Duration, now)
 }
@@ -228,13 +253,9 @@ func ChangeLevel(w *fleet.ChangeWindow, now time.Time) Level {
 const longAgo = 8
 
 // level is a schedule whose windows last for a time, at one moment.
-func (s Schedule) level(zone *time.Location, d time.Duration, now time.Time) Level {
-	l := Level{Last: s.last(now.AddDate(-longAgo, 0, 0), now, zone), Next: s.Next(now, zone)}
-	for _, x := range s.spans(zone, d, now, now.Add(1)) {
-		if x.holds(now) {
-			l.Open, l.Until = true, x.end
-		}
-	}
+func (s Schedule) level(zone *time.Location, d time.Duration, now time.Time) (l Level) {
+	l.Last, l.Next = s.last(now.AddDate(-longAgo, 0, 0), now, zone), s.Next(now, zone)
+	l.Until, l.Open = s.openUntil(zone, d, now)
 	return l
 }
 

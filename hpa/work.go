@@ -5,7 +5,6 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/portrait"
-	"github.com/springtide/springtide/reason"
 	"github.com/springtide/springtide/signal"
 )
 
@@ -72,12 +71,7 @@ func (z *sizer) workPart(name string, k fleet.Known[float64], target float64) Pa
 		part.Why = whyAbsent(k, z.now)
 		return part
 	}
-	part.Replicas = fleet.KnownAt(z.doing(k.Value/target), z.now)
-	var age reason.Reason
-	if how == signal.Aged {
-		age = reason.Of(reason.LastGoodValue, ago(z.now.Sub(k.At)))
-	}
-	part.Why = reason.Of(reason.TotalOf, number(k.Value), number(target), age)
+	z.shared(&part, k, target, z.doing(k.Value/target))
 	return part
 }
 

@@ -25,11 +25,11 @@ func openChanges(s *fleet.Snapshot) changes {
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		for k := range p.Changes {
-			if l := hpa.ChangeLevel(&p.Changes[k], s.At); l.Open {
+			if until, open := hpa.ChangeOpenUntil(&p.Changes[k], s.At); open {
 				if out == nil {
 					out = changes{}
 				}
-				out[p.ID] = append(out[p.ID], openChange{&p.Changes[k], l.Until})
+				out[p.ID] = append(out[p.ID], openChange{&p.Changes[k], until})
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func (c changes) closed(pool fleet.PoolID, what fleet.Change) reason.Reason {
 func (w *openChange) why(most int) reason.Reason {
 	until := reason.Of(reason.ChangeForGood)
 	if !w.until.IsZero() {
-		until = reason.Of(reason.PausedUntil, w.until.UTC().Format("2006-01-02 15:04 MST"))
+		until = endsAt(w.until)
 	}
 	said := reason.Said(w.Reason)
 	if w.Problem != "" {

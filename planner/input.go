@@ -32,6 +32,9 @@ type Input struct {
 	Quantiles []float64
 	// Begun are the loans that were begun within the last hour, as far as the process knows: those that are over are in no snapshot any more.
 	Begun []Begun
+	// Refused are pods whose return from standby came to nothing lately, as by a full ResourceQuota: they cover no
+	// scale-out, and are left alone for a while.
+	Refused map[fleet.UID]bool
 	// Thawed is when the last freeze was seen to be over, zero where there was none: deadlines that ran out until then
 	// are announced again, whenever they come into sight.
 	Thawed time.Time

@@ -3,6 +3,7 @@ package planner
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
@@ -176,7 +177,7 @@ func PausedBy(what fleet.Pause, h *fleet.Hold) reason.Reason {
 	source, until := cmp.Or(h.Source, PauseField), reason.Reason{}
 	switch {
 	case !h.Until.IsZero():
-		until = reason.Of(reason.PausedUntil, h.Until.UTC().Format("2006-01-02 15:04 MST"))
+		until = endsAt(h.Until)
 	case source != PauseField:
 		until = reason.Of(reason.PausedForGood)
 	}
@@ -185,6 +186,11 @@ func PausedBy(what fleet.Pause, h *fleet.Hold) reason.Reason {
 		why = reason.Of(reason.PauseUnreadable, h.Unreadable)
 	}
 	return reason.Of(reason.Paused, source, what, reason.Said(h.By), why, until)
+}
+
+// endsAt says when a pause or a window ends.
+func endsAt(t time.Time) reason.Reason {
+	return reason.Of(reason.PausedUntil, t.UTC().Format("2006-01-02 15:04 MST"))
 }
 
 // PauseField is the source of a pause that stands in the spec of a service.

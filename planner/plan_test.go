@@ -24,6 +24,8 @@ type world struct {
 	flat map[fleet.ServiceID]float64 // the load that the tide stays at, in cores
 	// rises are tides that do not stay there.
 	rises []rise
+	// refused are pods whose return from standby failed.
+	refused map[fleet.UID]bool
 }
 
 // rise is a tide that reaches a load at a time from now, and stays.
@@ -124,7 +126,7 @@ func (w *world) worker(machine, i int) {
 func (w *world) input() Input {
 	w.s.Sort()
 	in := Input{Snapshot: &w.s, Portraits: map[fleet.ServiceID]portrait.Portrait{}, Tides: map[fleet.ServiceID]forecast.Tide{},
-		Live: map[fleet.ServiceID]hpa.Live{}, History: map[fleet.ServiceID][]hpa.Decision{}, Options: DefaultOptions()}
+		Live: map[fleet.ServiceID]hpa.Live{}, History: map[fleet.ServiceID][]hpa.Decision{}, Refused: w.refused, Options: DefaultOptions()}
 	for i := range w.s.Services {
 		svc := &w.s.Services[i]
 		load := w.flat[svc.ID]

@@ -36,7 +36,7 @@ func (m *scaler) stage(svc *fleet.Service, t *hpa.Target, owes bool) staged {
 	switch d := directionOf(from, to); {
 	case d == gives:
 		came, note := m.returns(svc, by, asked, to-from, t.Why())
-		return staged{from: asked, to: asked + to - from - came, note: note}
+		return staged{from: asked, to: min(asked+to-from-came, max(svc.Max, asked)), note: note}
 	case d == takes && owes:
 		return staged{from: asked, to: to}
 	case d == takes:
@@ -90,7 +90,7 @@ func (m *scaler) returns(svc *fleet.Service, by []*fleet.Pod, asked, need int32,
 	var fit, tight []*fleet.Pod
 	for _, p := range by {
 		switch {
-		case len(fit) == int(need):
+		case len(fit) == int(need) || m.in.Refused[p.ID]:
 		case m.regains(p):
 			fit = append(fit, p)
 		default:
@@ -141,6 +141,9 @@ func (m *scaler) comeBack(svc *fleet.Service, pods []*fleet.Pod, n int, why reas
 		return
 	}
 	for _, p := range pods[:n] {
+		if m.in.Refused[p.ID] {
+			continue
+		}
 		m.plan.Returns = append(m.plan.Returns, Standby{Service: svc.ID, Pod: PodRef{Name: p.Name, ID: p.ID},
 			Node: p.NodeName, Back: true, Why: why})
 	}

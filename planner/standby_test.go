@@ -28,6 +28,12 @@ func (w *world) standbyLine(f scripttest.Line) bool {
 		w.stands(f[1], f.Int(2), time.Duration(f.Int(3))*time.Second)
 	case "ungated":
 		first(func(p *fleet.Pod) { p.Gated = false })
+	case "refused":
+		w.refused = map[fleet.UID]bool{}
+		pods := w.service1(f[1]).Pods
+		for _, p := range pods[len(pods)-f.Int(2):] {
+			w.refused[p.ID] = true
+		}
 	case "old":
 		first(func(p *fleet.Pod) { p.CurrentRevision = false })
 	case "unready":

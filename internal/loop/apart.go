@@ -34,7 +34,7 @@ func (l *Loop) noteApart(s *fleet.Snapshot) {
 		if svc.Rolling() {
 			progress.apart = progress.apart.add(capacity.RollOver, from, to)
 		}
-		for k := range svc.Pods {
+		for k := 0; k < len(svc.Pods) && len(borrowed) > 0; k++ {
 			if p := &svc.Pods[k]; p.Ready && borrowed[p.Node] {
 				progress.apart = progress.apart.add(capacity.Borrowed, from, to)
 				break

@@ -94,6 +94,7 @@ type Loop struct {
 	pooled    time.Time
 	newcomers bool
 	begun     []planner.Begun
+	refused   map[fleet.UID]time.Time // until when pods whose return from standby failed are left alone
 	paces     paceWatch
 	gangs     map[fleet.JobID]fleet.Gang
 	waits     jobWaits
@@ -262,7 +263,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 	go func() { fetched <- l.p.History.Prefetch(ctx, s.Services, s.At) }()
 
 	in := planner.Input{Snapshot: s, Portraits: l.portraits, Tides: l.tides, Live: live, History: l.decisions, Paces: l.paces.known,
-		Gangs: l.gangs, Begun: l.begun, Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner,
+		Gangs: l.gangs, Begun: l.begun, Refused: l.refusedNow(), Thawed: l.thaw(s), Shares: &l.shares, Options: l.o.Planner,
 		Quantiles: l.promises.quantiles(s.At)}
 	l.waits.ahead(&in)
 	l.links.fill(&in)
@@ -315,6 +316,7 @@ func (l *Loop) keepForNext(now time.Time, plan *planner.Plan, receipt *Receipt) 
 	for len(l.begun) > 0 && now.Sub(l.begun[0].At) >= time.Hour {
 		l.begun = l.begun[1:]
 	}
+	l.keepRefused(now, plan, receipt)
 	for i := range plan.Moves {
 		if x := &plan.Moves[i]; x.Kind == planner.MoveBegin && receipt.done(planner.KeyOf(x)) {
 			l.begun = append(l.begun, planner.Begun{Loan: x.Before.ID, From: x.Before.From, At: now})
@@ -322,14 +324,45 @@ func (l *Loop) keepForNext(now time.Time, plan *planner.Plan, receipt *Receipt) 
 	}
 }
 
-// done reports whether an action was carried out.
-func (r *Receipt) done(k planner.Key) bool {
-	for i := range r.Results {
-		if x := &r.Results[i]; x.Action == k.Kind && x.Subject == k.Subject && x.Outcome == Done {
-			return true
+// refusedFor is how long a pod whose return from standby failed is left alone. Replicas are added in its place.
+const refusedFor = 10 * time.Minute
+
+// keepRefused remembers the pods whose return from standby failed.
+func (l *Loop) keepRefused(now time.Time, plan *planner.Plan, receipt *Receipt) {
+	maps.DeleteFunc(l.refused, func(_ fleet.UID, until time.Time) bool { return !now.Before(until) })
+	for i := range plan.Returns {
+		if x := &plan.Returns[i]; receipt.outcome(planner.KeyOf(x)) == Failed {
+			if l.refused == nil {
+				l.refused = map[fleet.UID]time.Time{}
+			}
+			l.refused[x.Pod.ID] = now.Add(refusedFor)
 		}
 	}
-	return false
+}
+
+// refusedNow are those that are left alone.
+func (l *Loop) refusedNow() map[fleet.UID]bool {
+	var out map[fleet.UID]bool
+	for id := range l.refused {
+		if out == nil {
+			out = make(map[fleet.UID]bool, len(l.refused))
+		}
+		out[id] = true
+	}
+	return out
+}
+
+// done reports whether an action was carried out.
+func (r *Receipt) done(k planner.Key) bool { return r.outcome(k) == Done }
+
+// outcome is what became of an action; empty where the receipt does not have it.
+func (r *Receipt) outcome(k planner.Key) Outcome {
+	for i := range r.Results {
+		if x := &r.Results[i]; x.Action == k.Kind && x.Subject == k.Subject {
+			return x.Outcome
+		}
+	}
+	return ""
 }
 
 // storeNote is what the journal has to say, where it says something.

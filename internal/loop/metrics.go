@@ -431,7 +431,8 @@ func (m *Metrics) windows(p *page, s *fleet.Snapshot) {
 	for i := range s.Pools {
 		for k := range s.Pools[i].Changes {
 			w := &s.Pools[i].Changes[k]
-			p.set(m.changeWindow, bit(hpa.ChangeLevel(w, s.At).Open), string(s.Pools[i].ID), w.Name)
+			_, open := hpa.ChangeOpenUntil(w, s.At)
+			p.set(m.changeWindow, bit(open), string(s.Pools[i].ID), w.Name)
 		}
 	}
 }

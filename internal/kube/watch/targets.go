@@ -321,11 +321,14 @@ func (c *Watcher) noteScale(w *WorkloadFacts, s target.Scale, generation int64, 
 	defer c.targets.mu.Unlock()
 	key := Owned{w.Namespace, w.UID}
 	next := &knownScale{Scale: s, generation: generation, read: time.Now(), err: err}
-	if was := c.targets.scales[key]; err != nil && was != nil {
+	was := c.targets.scales[key]
+	if err != nil && was != nil {
 		next.Scale, next.generation = was.Scale, was.generation
 	}
 	c.targets.scales[key] = next
-	c.Changes.Add(1)
+	if was == nil || was.Version != next.Version || was.generation != next.generation || (was.err == nil) != (err == nil) {
+		c.Changes.Add(1) // a Scale that is as it was is no news
+	}
 }
 
 // NoteSize keeps what a write of ours made of a target, until its Scale is read again.
