@@ -449,7 +449,7 @@ func TestPlaneTwoLeaders(t *testing.T) {
 		t.Errorf("a write of the leader before: %v", err)
 	}
 	// The same without the fence, as a leader that believes in its lease: the API server refuses it, and that ends the belief.
-	// What is seen of the lease meanwhile ends it too, and then it is believed once more.
+	// A look at the lease meanwhile ends it too, and then it is believed once more.
 	until(t, "the API server to refuse the epoch", func() bool {
 		first.Fence.Stand(time.Minute)
 		first.Fence.Renew(first.Fence.Now(), &resourcelock.LeaderElectionRecord{HolderIdentity: first.Options.Identity})
