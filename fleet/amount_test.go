@@ -157,7 +157,8 @@ func TestCapacityOfCells(t *testing.T) {
 // TestPartSaturates: a fraction of the largest amount is no negative one, and a fraction that is no number is none.
 func TestPartSaturates(t *testing.T) {
 	all := Resources{CPU: math.MaxInt64, Memory: math.MaxInt64}
-	for f, want := range map[float64]int64{1: math.MaxInt64, 2: math.MaxInt64, -2: math.MinInt64, 0: 0, math.Inf(1): math.MaxInt64} {
+	for f, want := range map[float64]int64{1: math.MaxInt64, 2: math.MaxInt64, -2: math.MinInt64, 0: 0,
+		math.Inf(1): math.MaxInt64} {
 		if got := all.Part(f); int64(got.CPU) != want || int64(got.Memory) != want {
 			t.Errorf("part %g: %+v, want %d", f, got, want)
 		}

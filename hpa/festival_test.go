@@ -62,7 +62,8 @@ func TestFestivalCheck(t *testing.T) {
 	}
 
 	plan.Lifts[0].Factor = 10
-	if rows := FestivalCheck(plan, services, tides, portraits, room); !slices.Equal(rows[1].Cut, []fleet.ServiceID{"shop/cart"}) ||
+	if rows := FestivalCheck(plan, services, tides, portraits, room); !slices.Equal(rows[1].Cut,
+		[]fleet.ServiceID{"shop/cart"}) ||
 		rows[1].ReplicasWith != 40+11+8 {
 		t.Errorf("a lift beyond the maximum of 40: %+v", rows[1])
 	}

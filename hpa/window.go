@@ -178,8 +178,8 @@ func (s Schedule) last(after, until time.Time, zone *time.Location) time.Time {
 	return found
 }
 
-// OpenUntil reports whether a window is open at a time, and until when the starts up to then hold it open. A window that
-// cannot be read is closed.
+// OpenUntil reports whether a window is open at a time, and until when the starts up to then hold it open. A window
+// that cannot be read is closed.
 func OpenUntil(w *fleet.Window, now time.Time) (time.Time, bool) {
 	s, err := ParseSchedule(w.Schedule)
 	if err != nil || w.Zone == nil {

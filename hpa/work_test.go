@@ -30,7 +30,8 @@ func TestWork(t *testing.T) {
 		{"arrivals are not known", []fleet.Level{throughput, backlog}, fleet.Known[float64]{}, known(1500), -1, -1, nil},
 		{"arrivals of an hour ago", []fleet.Level{throughput, backlog}, fleet.KnownAt(400.0, noon.Add(-time.Hour)),
 			known(1500), -1, -1, nil},
-		{"the tide brings more", []fleet.Level{throughput, backlog}, known(400), known(1500), 16, 30, // 720 in the median and 25 a second to drain
+		{"the tide brings more", []fleet.Level{throughput, backlog}, known(400), known(1500), 16, 30,
+			// 720 in the median and 25 a second to drain
 			func(w *world) { w.tide(800) }},
 		{"the tide is too old", []fleet.Level{throughput, backlog}, known(400), known(1500), 16, 17,
 			func(w *world) { w.tide(800); w.t.Made = noon.Add(-6 * time.Hour) }},
@@ -89,7 +90,8 @@ func TestRuleOfWork(t *testing.T) {
 		{"CPU is the load", 10, portrait.CPU, 0.6},
 	} {
 		w := calm(4)
-		w.svc.SLO = fleet.Levels(fleet.Level{Kind: fleet.LevelThroughput, Name: fleet.LevelNameThroughput, PerReplica: c.stated})
+		w.svc.SLO = fleet.Levels(fleet.Level{Kind: fleet.LevelThroughput, Name: fleet.LevelNameThroughput,
+			PerReplica: c.stated})
 		w.p.Signal = c.signal
 		if got := Rule(&w.svc, &w.p); got < c.want-1e-9 || got > c.want+1e-9 {
 			t.Errorf("%s: a replica is sized for %g, want %g", c.name, got, c.want)

@@ -7,8 +7,8 @@ import (
 
 // OnlineRoom is what the machines of online pools hold of services' pods, with those that are lent away: they are
 // recalled in time. Requests of pods of no service are taken off, and so is what pods of these sizes leave over on
-// whole machines, as it is where capacity is lent. Machines that are not ready, are about to leave, or did not come home
-// count for nothing.
+// whole machines, as it is where capacity is lent. Machines that are not ready, are about to leave, or did not come
+// home count for nothing.
 func OnlineRoom(s *fleet.Snapshot) hpa.RoomFor {
 	rooms := map[fleet.Resources]int64{}
 	var sum fleet.Resources

@@ -28,8 +28,9 @@ func TestOnlineRoom(t *testing.T) {
 			}
 		}, 1_000, 588_235},
 		{"a pod of its own service changes nothing", func(s *fleet.Snapshot) {
-			s.Pods = []fleet.Pod{{Name: fleet.Name{Namespace: "shop", Name: "cart-1"}, Node: "m0", NodeName: "m0", Service: "shop/cart",
-				Class: fleet.PodOnline, Phase: fleet.PodRunning, Requests: fleet.Resources{CPU: 8_000}}}
+			s.Pods = []fleet.Pod{{Name: fleet.Name{Namespace: "shop", Name: "cart-1"}, Node: "m0", NodeName: "m0",
+				Service: "shop/cart",
+				Class:   fleet.PodOnline, Phase: fleet.PodRunning, Requests: fleet.Resources{CPU: 8_000}}}
 		}, 1_000, 627_451},
 		{"one that is lent comes home", func(s *fleet.Snapshot) {
 			s.Loans = []fleet.Loan{{ID: "l", Node: "m0", From: "web", To: "train", Phase: fleet.Lent}}

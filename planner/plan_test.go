@@ -126,7 +126,8 @@ func (w *world) worker(machine, i int) {
 func (w *world) input() Input {
 	w.s.Sort()
 	in := Input{Snapshot: &w.s, Portraits: map[fleet.ServiceID]portrait.Portrait{}, Tides: map[fleet.ServiceID]forecast.Tide{},
-		Live: map[fleet.ServiceID]hpa.Live{}, History: map[fleet.ServiceID][]hpa.Decision{}, Refused: w.refused, Options: DefaultOptions()}
+		Live: map[fleet.ServiceID]hpa.Live{}, History: map[fleet.ServiceID][]hpa.Decision{}, Refused: w.refused,
+		Options: DefaultOptions()}
 	for i := range w.s.Services {
 		svc := &w.s.Services[i]
 		load := w.flat[svc.ID]

@@ -713,7 +713,8 @@ var groups = []group{
 		StrayPodsAtHome: {"%s offline pods are on machine %s, which is home, first %s", "pods are on a machine that is not lent"},
 		NotEmptiedByIt:  {"machine %s is not emptied by it", "the pod that stayed is on a machine that is to be emptied"},
 		EmptyingWaits:   {"%s pods on emptying machines wait: %s", "the disruption ledger of a pool refuses a part of a scale-in"},
-		SecondProposal: {"this plan already holds {} for the loan, and no precedence names the pair; the next plan decides again: {}",
+		SecondProposal: {"this plan already holds {} for the loan, and no precedence names the pair; the next plan " +
+			"decides again: {}",
 			"two rules want two things of a loan"},
 		StepRefused: {"the phase machine refuses it, and the next plan decides again: %s", "a rule wants what the phase does not allow"},
 	}},

@@ -59,7 +59,8 @@ var types = map[string]string{
 	ConditionCapacity: "the load that a replica carries is learned from its levels; else a share of its CPU sizes " +
 		"the service",
 	ConditionNotByLoad: "a level breaks at low loads too, so no replicas are added for it; there only while it is so",
-	ConditionTarget: "the pods of a target that is neither a Deployment nor a StatefulSet are known by selector, revision and " +
+	ConditionTarget: "the pods of a target that is neither a Deployment nor a StatefulSet are known by selector, " +
+		"revision and " +
 		"requests; there only for such a target",
 	ConditionStoreReady:    "the store takes the journal",
 	ConditionAgentAlive:    "the node agents of a pool, or of a loan's machine, show life",

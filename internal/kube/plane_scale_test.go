@@ -426,7 +426,8 @@ func TestPlaneTwoLeaders(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	lease, err := first.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), fence.LeaseName, metav1.GetOptions{})
+	lease, err := first.core.CoordinationV1().Leases(kubetest.Namespace).Get(t.Context(), fence.LeaseName,
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,8 @@ func (p *plane) judged(t *testing.T, name, refused string) (svc *fleet.Service) 
 }
 
 // sized waits until the size of a target is as it should be, in the API and in the snapshot.
-func (p *plane) sized(t *testing.T, gvr schema.GroupVersionResource, name string, want int64, field ...string) *unstructured.Unstructured {
+func (p *plane) sized(t *testing.T, gvr schema.GroupVersionResource, name string, want int64,
+	field ...string) *unstructured.Unstructured {
 	t.Helper()
 	u, err := p.dyn.Resource(gvr).Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -139,7 +140,8 @@ func (p *plane) sized(t *testing.T, gvr schema.GroupVersionResource, name string
 	return u
 }
 
-// TestPlaneTargets scales kinds of others by their scale subresource, with the rights of a ClusterRole that is aggregated.
+// TestPlaneTargets scales kinds of others by their scale subresource, with the rights of a ClusterRole that is
+// aggregated.
 func TestPlaneTargets(t *testing.T) {
 	p := newPlane(t)
 	id := rand.String(5)
@@ -165,7 +167,8 @@ func TestPlaneTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.custom(t, rollouts, "Rollout", rollout, map[string]any{"replicas": int64(4), "template": pods},
-		map[string]any{"selector": "app=" + app["app"], "HPAReplicas": int64(4), "currentPodHash": "new", "stableRS": "stable"})
+		map[string]any{"selector": "app=" + app["app"], "HPAReplicas": int64(4), "currentPodHash": "new",
+			"stableRS": "stable"})
 	for i, hash := range []string{"stable", "stable", "new", "new", "old"} {
 		p.replica(t, fmt.Sprintf("%s-%d", rollout, i), node.Name,
 			map[string]string{"app": app["app"], target.LabelRolloutHash: hash}, i != 3)
@@ -174,7 +177,8 @@ func TestPlaneTargets(t *testing.T) {
 
 	svc := p.service(t, v1alpha1.TargetRef{APIVersion: rollouts.GroupVersion().String(), Kind: "Rollout", Name: rollout},
 		"RightsMissing")
-	for _, part := range []string{"spec.targetRef.kind", "patch rollouts.argoproj.io/scale", "list rollouts.argoproj.io", "springtide doctor"} {
+	for _, part := range []string{"spec.targetRef.kind", "patch rollouts.argoproj.io/scale",
+		"list rollouts.argoproj.io", "springtide doctor"} {
 		if !strings.Contains(svc.Blocked.Message, part) {
 			t.Errorf("%q is not in the refusal: %s", part, svc.Blocked.Message)
 		}
@@ -244,7 +248,8 @@ func TestPlaneTargets(t *testing.T) {
 		p.replica(t, fmt.Sprintf("%s-0-%d", llm, i), node.Name,
 			map[string]string{target.LabelLeaderSet: llm, "index": fmt.Sprint(i)}, true)
 	}
-	svc = p.service(t, v1alpha1.TargetRef{APIVersion: groups.GroupVersion().String(), Kind: "LeaderWorkerSet", Name: llm}, "")
+	svc = p.service(t, v1alpha1.TargetRef{APIVersion: groups.GroupVersion().String(), Kind: "LeaderWorkerSet",
+		Name: llm}, "")
 	until(t, "the leader", func() bool { return p.snapshot(t).Service(svc.ID).Ready() == 1 })
 	s := p.snapshot(t)
 	svc = s.Service(svc.ID)
@@ -264,7 +269,8 @@ func TestPlaneTargets(t *testing.T) {
 
 	// An object that is no target is refused with the reason.
 	for kind, want := range map[string]string{"Stone": "NotScalable", "Ghost": "KindNotInstalled"} {
-		ref := v1alpha1.TargetRef{APIVersion: stones.GroupVersion().String(), Kind: kind, Name: strings.ToLower(kind) + "-" + id}
+		ref := v1alpha1.TargetRef{APIVersion: stones.GroupVersion().String(), Kind: kind, Name: strings.ToLower(kind) +
+			"-" + id}
 		if svc := p.service(t, ref, want); !strings.Contains(svc.Blocked.Message, "spec.targetRef.kind") {
 			t.Errorf("%s: %s", kind, svc.Blocked.Message)
 		}

@@ -107,8 +107,9 @@ func TestReportWindows(t *testing.T) {
 		}
 	}
 	pool := kubetest.Pool("spare", "Online", map[string]string{"pool": "spare"})
-	pool.Spec.ChangeWindows = []v1alpha1.ChangeWindow{{Name: "once", At: &start, Duration: "2h", Actions: []string{"Moves"},
-		Reason: "INC-1"}}
+	pool.Spec.ChangeWindows = []v1alpha1.ChangeWindow{{Name: "once", At: &start, Duration: "2h",
+		Actions: []string{"Moves"},
+		Reason:  "INC-1"}}
 	bad := kubetest.Pool("bad", "Online", map[string]string{"pool": "bad"})
 	bad.Spec.ChangeWindows = []v1alpha1.ChangeWindow{{Name: "cron", Schedule: "61 * * * *", TimeZone: "Mars/Olympus",
 		Duration: "2h", Actions: []string{"Moves"}, Reason: "INC-1"}}

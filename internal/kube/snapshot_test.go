@@ -218,7 +218,8 @@ func TestServiceBlocked(t *testing.T) {
 			"InvalidSpec: spec.windows[0].start: "},
 		{"a day that cannot be", []metav1.Object{feast, kubetest.Deployment("cart", 3)}, "shop/cart",
 			"InvalidSpec: spec.calendar.days[0].date: "},
-		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart", "KindNotInstalled: spec.targetRef: the cluster serves no DaemonSet of apps/v1: install its operator"},
+		{"a kind without replicas", []metav1.Object{daemon}, "shop/cart",
+			"KindNotInstalled: spec.targetRef: the cluster serves no DaemonSet of apps/v1: install its operator"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := newWorld(t, c.objects...).snapshot(t).Service(c.id).Blocked.String()

@@ -56,7 +56,8 @@ func subjectOf(s *fleet.Service) subject {
 	return out
 }
 
-// nextLook is when the whole backfill of a service is to be read: once a day, when its summary is due, and when it is of something else.
+// nextLook is when the whole backfill of a service is to be read: once a day, when its summary is due, and when it is
+// of something else.
 func (l *Loop) nextLook(s *fleet.Service) time.Time {
 	last, sum := l.progressOf(s.ID).look, l.summaries[s.ID]
 	next := sum.next()

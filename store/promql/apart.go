@@ -65,7 +65,10 @@ func throttledByPod(s scope, window time.Duration) string {
 // readAside reads the signs of minutes that teach no capacity, where any level is learned.
 func (r *levelReader) readAside(ctx context.Context, services []fleet.Service, refused *refusals) {
 	if !slices.ContainsFunc(services, func(s fleet.Service) bool {
-		return slices.ContainsFunc(s.SLO.Levels, func(l fleet.Level) bool { return teaches(&l) && l.Name != fleet.LevelNameCPU })
+		return slices.ContainsFunc(s.SLO.Levels, func(l fleet.Level) bool {
+			return teaches(&l) &&
+				l.Name != fleet.LevelNameCPU
+		})
 	}) {
 		return
 	}

@@ -106,7 +106,8 @@ func (r *levelReader) readMeasure(ctx context.Context, m measure, sc scope, serv
 }
 
 // readInto reads the values of an expression by workload, in chunks of what the source may answer at once.
-func (r *levelReader) readInto(ctx context.Context, into map[workload][]float64, what, expr string, services int) error {
+func (r *levelReader) readInto(ctx context.Context, into map[workload][]float64, what, expr string,
+	services int) error {
 	for a := 0; a < r.grid.cells; {
 		b := min(a+min(max(r.h.o.MaxSamples/max(services, 1), minCells), maxPoints), r.grid.cells)
 		answer, err := r.h.matrix(ctx, "history of "+what, expr, r.span(a, b))

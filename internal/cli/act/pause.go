@@ -60,7 +60,8 @@ func NewPauseCommand(o *cluster.Options) *cobra.Command {
 		Use:   "pause",
 		Short: "Pause a service, a job, a pool or a namespace, until it is resumed or its time is over",
 		Long: "Pause a service, a job, a pool or a namespace. The pause is an annotation with the reason, the user and\n" +
-			"the end. A GitOps controller leaves it alone, since it does not stand in Git. The pause ends by itself at its end.\n" +
+			"the end. A GitOps controller leaves it alone, since it does not stand in Git. The pause ends by itself at " +
+			"its end.\n" +
 			"The object goes on being observed, so that springtide explain shows what would be done. springtide resume\n" +
 			"ends the pause.",
 		Example: `  springtide pause service cart -n shop --reason "INC-1234" --for 2h`,

@@ -73,8 +73,10 @@ func (c *Clients) builtin(ctx context.Context, name fleet.Name, out *Target) err
 }
 
 // anyKind reads an object of a kind that has a Scale.
-func (c *Clients) anyKind(ctx context.Context, gvr schema.GroupVersionResource, u *unstructured.Unstructured, out *Target) error {
-	raw, err := c.Dyn.Resource(gvr).Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{}, target.Subresource)
+func (c *Clients) anyKind(ctx context.Context, gvr schema.GroupVersionResource, u *unstructured.Unstructured,
+	out *Target) error {
+	raw, err := c.Dyn.Resource(gvr).Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{},
+		target.Subresource)
 	if err != nil {
 		return fmt.Errorf("read the Scale of %s %s/%s: %w", out.Ref.Kind, u.GetNamespace(), u.GetName(), err)
 	}
@@ -128,8 +130,8 @@ func (c *Clients) ofPods(ctx context.Context, namespace, selector string, reques
 	return nil
 }
 
-// Scalable are the kinds that are served with a scale subresource, other than those of Kubernetes itself, by name. A group
-// that does not answer has none.
+// Scalable are the kinds that are served with a scale subresource, other than those of Kubernetes itself, by name. A
+// group that does not answer has none.
 func (c *Clients) Scalable() []v1alpha1.TargetRef {
 	_, lists, _ := c.Core.Discovery().ServerGroupsAndResources() // the error names the groups that did not answer
 	var out []v1alpha1.TargetRef

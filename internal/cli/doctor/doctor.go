@@ -40,8 +40,10 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 			"It looks at the API server's version, and at definitions that are missing or of another release. It asks for the rights of the user who\n" +
 			"runs it: run it with the controller's account by --as, or inside of its pod. It looks at pauses\n" +
 			"that ended or have no end, and at pools, machines and node agents. It looks at offline\n" +
-			"work that cannot land on lent machines, at stable members that may, and at disruption budgets that can never be met.\n" +
-			"With --prometheus it looks for the metrics that forecasts need, and with --store at the store. Exit code 1 when there is a problem; advice alone is no problem.",
+			"work that cannot land on lent machines, at stable members that may, and at disruption budgets that can " +
+			"never be met.\n" +
+			"With --prometheus it looks for the metrics that forecasts need, and with --store at the store. Exit code 1 " +
+			"when there is a problem; advice alone is no problem.",
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.Connect(o)

@@ -22,8 +22,8 @@ type kind struct{ apiVersion, kind string }
 // String renders "Rollout of argoproj.io/v1alpha1".
 func (k kind) String() string { return k.kind + " of " + k.apiVersion }
 
-// checkTargets says which kinds other than Deployment and StatefulSet can be targets, and whether the rights on them are
-// there. A kind that a service names must be one.
+// checkTargets says which kinds other than Deployment and StatefulSet can be targets, and whether the rights on them
+// are there. A kind that a service names must be one.
 func checkTargets(ctx context.Context, d *doctor) error {
 	services, err := cluster.List[v1alpha1.ElasticService](ctx, d.Clients, cluster.Services, "")
 	if err != nil && !cluster.IsUnserved(err) {
@@ -88,8 +88,10 @@ func (d *doctor) judgeTarget(ctx context.Context, k kind, by []string) error {
 		d.OK("%s is scaled for %s, and the rights are there", k, cell.First(by, cell.FewNames))
 		return nil
 	}
-	d.Report("apply this ClusterRole; its label gives the rights to the controller:\n"+strings.TrimSpace(target.ClusterRole(gvr)),
-		"%s is the target of %s, and the rights %s are missing", k, cell.First(by, cell.FewNames), strings.Join(missing, ", "))
+	d.Report("apply this ClusterRole; its label gives the rights to the "+
+		"controller:\n"+strings.TrimSpace(target.ClusterRole(gvr)),
+		"%s is the target of %s, and the rights %s are missing", k, cell.First(by, cell.FewNames),
+		strings.Join(missing, ", "))
 	return nil
 }
 

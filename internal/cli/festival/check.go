@@ -38,8 +38,10 @@ func newFestivalCheckCommand(o *cluster.Options) *cobra.Command {
 		Use:   "check -f PLAN.yaml",
 		Short: "Compute a festival plan: demand against supply by hour",
 		Long: "Compute a festival plan hour by hour, as if it were approved and no other plan ran: what online services would ask for at most with\n" +
-			"and without it, against what the machines of online pools hold of their pods (lent ones are recalled in time): DaemonSets, pods of no\n" +
-			"service and what whole pods leave over are taken off, and so are machines that are not ready, about to leave, or did not come home.\n" +
+			"and without it, against what the machines of online pools hold of their pods (lent ones are recalled in " +
+			"time): DaemonSets, pods of no\n" +
+			"service and what whole pods leave over are taken off, and so are machines that are not ready, about to " +
+			"leave, or did not come home.\n" +
 			"The hours of all services are added as if their peaks met, so the bias is towards seeing a shortage.\n\n" +
 			"The controller answers with its forecasts, or --store names its store. For an hour that no forecast reaches, the same hour of its last day stands in;\n" +
 			"such hours are marked. Where a tenant wants more than its quota guarantees at that hour, slices included, the hour is listed with what\n" +
@@ -76,7 +78,8 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 	problems := 0
 	for i, p := range plans {
 		f := convert.FestivalOf(&p.FestivalPlan)
-		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits, planner.OnlineRoom(facts))}
+		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits,
+			planner.OnlineRoom(facts))}
 		checks[i].Tenants = tenantHours(f, facts, known)
 		for _, l := range f.Lifts {
 			if facts.Service(l.Service) == nil && !slices.Contains(checks[i].Unknown, string(l.Service)) {

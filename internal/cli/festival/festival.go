@@ -43,8 +43,10 @@ func newFestivalApplyCommand(o *cluster.Options) *cobra.Command {
 		Example: "  springtide festival apply -f double-eleven.yaml --approve",
 		Short:   "Give a festival plan to the cluster",
 		Long: "Judge a festival plan and give it to the cluster by server-side apply. With --approve it says approved: true, whatever the file says;\n" +
-			"without it the file's word stands, and a plan that is not approved changes nothing. A file that does not approve a plan\n" +
-			"which is approved in the cluster is refused: --approve puts the new version in force, --withdraw takes the plan out of force.",
+			"without it the file's word stands, and a plan that is not approved changes nothing. A file that does not " +
+			"approve a plan\n" +
+			"which is approved in the cluster is refused: --approve puts the new version in force, --withdraw takes the " +
+			"plan out of force.",
 		Args: usage.Exactly(),
 		RunE: withPlans(o, &path, func(cmd *cobra.Command, c *cluster.Clients, plans []*festivalPlan) error {
 			for _, p := range plans {
@@ -78,7 +80,8 @@ func newFestivalApplyCommand(o *cluster.Options) *cobra.Command {
 	}
 	planFile(o, cmd, &path)
 	cmd.Flags().BoolVar(&approve, "approve", false, "let the plan act")
-	cmd.Flags().BoolVar(&withdraw, "withdraw", false, "take an approved plan out of force, where the file does not approve it")
+	cmd.Flags().BoolVar(&withdraw, "withdraw", false,
+		"take an approved plan out of force, where the file does not approve it")
 	usage.Before(cmd, func(*cobra.Command, []string) error {
 		if approve && withdraw {
 			return usage.Error{Err: errors.New("--approve and --withdraw: give one of the two")}
@@ -101,7 +104,8 @@ func withdraws(ctx context.Context, c *cluster.Clients, p *festivalPlan) error {
 	case !live.Spec.Approved || p.Spec.Approved || !c.Now().Before(live.Spec.End.Time):
 		return nil
 	}
-	return usage.Error{Err: fmt.Errorf("FestivalPlan %s is approved, and in force until %s; this file does not approve it, so it "+
+	return usage.Error{Err: fmt.Errorf("FestivalPlan %s is approved, and in force until %s; this file does not "+
+		"approve it, so it "+
 		"would be withdrawn: give --approve to put this version in force, or --withdraw", p.Name,
 		live.Spec.End.UTC().Format(time.RFC3339))}
 }

@@ -10,7 +10,8 @@ import (
 // TestVerbs holds what the verbs print about the world, and what they write to it.
 func TestVerbs(t *testing.T) {
 	plan := filepath.Join("testdata", "cluster", "plan.yaml")
-	clitest.Verbs(t, newWorld, "festival", "festival apply -f "+plan, "festival apply -f "+plan+" --approve", "festival apply -f "+plan+" --withdraw", "festival apply -f "+plan+" --approve --withdraw",
+	clitest.Verbs(t, newWorld, "festival", "festival apply -f "+plan, "festival apply -f "+plan+" --approve",
+		"festival apply -f "+plan+" --withdraw", "festival apply -f "+plan+" --approve --withdraw",
 		"festival apply -f "+plan+" --approve --dry-run",
 		"festival status -f "+plan, "festival apply -f ../clitest/testdata/cluster/objects.yaml")
 }

@@ -166,12 +166,14 @@ func workloads(ctx context.Context, c *cluster.Clients, namespace string) ([]wor
 	var out []workload
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		out = append(out, workload{apiVersion: apiVersion, kind: "Deployment", name: fleet.Name{Namespace: namespace, Name: d.Name},
+		out = append(out, workload{apiVersion: apiVersion, kind: "Deployment", name: fleet.Name{Namespace: namespace,
+			Name: d.Name},
 			preset: fleet.PresetOTel, replicas: replicas(d.Spec.Replicas), request: convert.PodRequests(&d.Spec.Template.Spec)})
 	}
 	for i := range sets.Items {
 		s := &sets.Items[i]
-		out = append(out, workload{apiVersion: apiVersion, kind: "StatefulSet", name: fleet.Name{Namespace: namespace, Name: s.Name},
+		out = append(out, workload{apiVersion: apiVersion, kind: "StatefulSet", name: fleet.Name{Namespace: namespace,
+			Name: s.Name},
 			preset: fleet.PresetOTel, replicas: replicas(s.Spec.Replicas), request: convert.PodRequests(&s.Spec.Template.Spec)})
 	}
 	for _, kind := range c.Scalable() {

@@ -23,7 +23,8 @@ import (
 
 // scaleClient is the part of a typed client that scales one kind.
 type scaleClient interface {
-	ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration, o metav1.ApplyOptions) (*autoscalingv1.Scale, error)
+	ApplyScale(ctx context.Context, name string, s *applyautoscaling.ScaleApplyConfiguration,
+		o metav1.ApplyOptions) (*autoscalingv1.Scale, error)
 }
 
 // scaler scales one target: the client that writes, the mirror that shows it, what is known of it, and how it is read
@@ -109,15 +110,15 @@ func (a anyScale) ApplyScale(ctx context.Context, name string, s *applyautoscali
 	return out, nil
 }
 
-// targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp changes the version, so that
-// no write of an older leader passes without a look at the leader epoch.
+// targetFact is what preconditions ask of a target. A newer leader stamps the targets that it may scale: the stamp
+// changes the version, so that no write of an older leader passes without a look at the leader epoch.
 func (a *applier) targetFact(w *watch.WorkloadFacts) protocol.Fact {
 	return protocol.Fact{Exists: true, UID: fleet.UID(w.UID), Version: w.ResourceVersion,
 		Size: fleet.KnownAt(w.Replicas, a.plan.At), LeaderEpoch: a.leads.Fencing(w.Leader)}
 }
 
-// setSize owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the managed fields. The
-// resourceVersion makes it fail when the target changed since it was read.
+// setSize owns spec.replicas by server-side apply on the scale subresource, so that a foreign writer shows in the
+// managed fields. The resourceVersion makes it fail when the target changed since it was read.
 func (a *applier) setSize(ctx context.Context, w *protocol.Write) (written, error) {
 	s := w.Action.(*planner.Scale)
 	by, err := a.c.scalerOf(s)
@@ -174,10 +175,13 @@ func (a *applier) scaleOf(id fleet.ServiceID) *planner.Scale {
 	panic("no scale of the plan is about service " + string(id))
 }
 
-func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale, version string) (*autoscalingv1.Scale, error) {
-	want := applyautoscaling.Scale().WithName(s.Target.Name).WithNamespace(s.Target.Namespace).WithResourceVersion(version).
+func applyReplicas(ctx context.Context, client scaleClient, s *planner.Scale,
+	version string) (*autoscalingv1.Scale, error) {
+	want := applyautoscaling.Scale().WithName(s.Target.Name).WithNamespace(s.Target.Namespace).
+		WithResourceVersion(version).
 		WithSpec(applyautoscaling.ScaleSpec().WithReplicas(s.To))
-	return client.ApplyScale(ctx, s.Target.Name, want, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager, Force: true})
+	return client.ApplyScale(ctx, s.Target.Name, want, metav1.ApplyOptions{FieldManager: v1alpha1.FieldManager,
+		Force: true})
 }
 
 // setFloor writes minReplicas of the HPA that the user keeps. The owner's value stands in an annotation from the first

@@ -43,7 +43,8 @@ func NotedCPU(p *corev1.Pod) map[string]resource.Quantity {
 		if err != nil || facts.Milli(&q) <= 0 {
 			continue
 		}
-		if most := fleet.BeforeStandby(fleet.MilliCPU(facts.Milli(c.Resources.Requests.Cpu()))); fleet.MilliCPU(facts.Milli(&q)) > most {
+		most := fleet.BeforeStandby(fleet.MilliCPU(facts.Milli(c.Resources.Requests.Cpu())))
+		if fleet.MilliCPU(facts.Milli(&q)) > most {
 			q = *resource.NewMilliQuantity(int64(most), resource.DecimalSI)
 		}
 		out[c.Name] = q

@@ -15,7 +15,8 @@ func TestStretchText(t *testing.T) {
 	day := time.Date(2026, 3, 2, 19, 0, 0, 0, time.UTC)
 	got := shortText([]quota.Short{{From: day, Until: day.Add(time.Hour), Worst: day, By: fleet.Resources{CPU: 5000},
 		Why: reason.Said("a")},
-		{From: day.Add(24 * time.Hour), Worst: day.Add(26 * time.Hour), By: fleet.Resources{CPU: 200_000}, Why: reason.Said("b")}})
+		{From: day.Add(24 * time.Hour), Worst: day.Add(26 * time.Hour), By: fleet.Resources{CPU: 200_000},
+			Why: reason.Said("b")}})
 	want := "short of up to cpu=5 from 2026-03-02T19:00:00Z until 2026-03-02T20:00:00Z: a; " +
 		"short of up to cpu=200 from 2026-03-03T19:00:00Z, at worst from 2026-03-03T21:00:00Z: b"
 	if got != want {

@@ -36,8 +36,8 @@ func (a *assembly) ownPods(service int, w *watch.WorkloadFacts) {
 	}
 }
 
-// choose finds the service whose Scale selects a pod, the oldest where several do. A pod that its owner gives to another
-// service is not asked about.
+// choose finds the service whose Scale selects a pod, the oldest where several do. A pod that its owner gives to
+// another service is not asked about.
 func (a *assembly) choose(f *watch.PodFacts) (*chosen, role) {
 	for _, c := range a.chosen[f.Namespace] {
 		if r := c.role(f.LabelText()); r.counted || r.worker {

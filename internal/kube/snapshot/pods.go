@@ -13,7 +13,8 @@ import (
 // addPods copies every live pod and says whose it is.
 func (a *assembly) addPods() {
 	all := slices.DeleteFunc(a.c.Pods.All(), func(f *watch.PodFacts) bool { return f.Finished })
-	// By name first, so that each service's list and the snapshot's are built in order and sorting them again costs one pass.
+	// By name first, so that each service's list and the snapshot's are built in order and sorting them again costs
+	// one pass.
 	slices.SortFunc(all, func(x, y *watch.PodFacts) int { return x.Pod.Name.Compare(y.Pod.Name) })
 	a.s.Pods = make([]fleet.Pod, len(all))
 	owners, counts := make([]int, len(all)), make([]int, len(a.s.Services))
@@ -48,22 +49,13 @@ func (a *assembly) addPods() {
 	}
 }
 
-// claim finds the owner of a pod by its chain (pod, ReplicaSet, Deployment), and from it the class. By labels it finds alone what no chain
-// gives to a service: the pods that the Scale of another kind of target selects. It returns the index of the service that counts the pod,
-// or -1.
+// claim finds the owner of a pod by its chain (pod, ReplicaSet, Deployment), and from it the class. By labels it
+// finds alone what no chain gives to a service: the pods that the Scale of another kind of target selects. It returns
+// the index of the service that counts the pod, or -1.
 //
 // A pod of a service is online whatever it tolerates: an online pod must never be taken for one that may be evicted.
 func (a *assembly) claim(p *fleet.Pod, f *watch.PodFacts) int {
-	owner, current := f.Claim.Owner.UID, true
-	measured := fleet.WorkloadName{Kind: f.Claim.Owner.Kind.Kind, Name: f.Claim.Owner.Name}
-	if rs, ok := a.revisions[watch.Owned{Namespace: f.Namespace,
-		UID: owner}]; ok && f.Claim.Owner.Kind.Kind == "ReplicaSet" && rs.Deployment != "" {
-		current = a.newest[watch.Owned{Namespace: f.Namespace, UID: rs.Deployment}] == rs.UID
-		owner, measured = rs.Deployment, rs.OwnerName()
-	}
-	if update, ok := a.updates[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok && update != "" {
-		current = f.Revision == update
-	}
+	owner, measured, current := a.workloadOf(f)
 	service, member := a.ownerOf(owner, f)
 	p.Job, p.Role = member.job, member.role
 	of := service // workers are of the service, too, and not counted
@@ -89,6 +81,22 @@ func (a *assembly) claim(p *fleet.Pod, f *watch.PodFacts) int {
 	return service
 }
 
+// workloadOf walks from a pod to its workload: by which owner services name it, under which owner metrics know it, and
+// whether the pod is of its current revision.
+func (a *assembly) workloadOf(f *watch.PodFacts) (owner types.UID, measured fleet.WorkloadName, current bool) {
+	of := &f.Claim.Owner
+	owner, measured, current = of.UID, fleet.WorkloadName{Kind: of.Kind.Kind, Name: of.Name}, true
+	rs, ok := a.revisions[watch.Owned{Namespace: f.Namespace, UID: owner}]
+	if ok && of.Kind.Kind == "ReplicaSet" && rs.Deployment != "" {
+		current = a.newest[watch.Owned{Namespace: f.Namespace, UID: rs.Deployment}] == rs.UID
+		owner, measured = rs.Deployment, rs.OwnerName()
+	}
+	if update, ok := a.updates[watch.Owned{Namespace: f.Namespace, UID: owner}]; ok && update != "" {
+		current = f.Revision == update
+	}
+	return owner, measured, current
+}
+
 func (a *assembly) ownerOf(owner types.UID, f *watch.PodFacts) (service int, member memberRef) {
 	service = -1
 	if owner == "" {
@@ -111,8 +119,8 @@ func (a *assembly) ownerOf(owner types.UID, f *watch.PodFacts) (service int, mem
 	return service, member
 }
 
-// maxOwners bounds the walk up the owners: executor, driver, application is the longest chain there is, and owners may be written in a
-// circle.
+// maxOwners bounds the walk up the owners: executor, driver, application is the longest chain there is, and owners
+// may be written in a circle.
 const maxOwners = 4
 
 // findParents notes who owns the Jobs and the drivers that own pods in turn.

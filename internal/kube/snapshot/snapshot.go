@@ -210,7 +210,8 @@ func newAssembly(c *Observer) *assembly {
 		notes:    notes{pools: map[fleet.PoolID]fleet.Problem{}, tenants: map[fleet.TenantID]fleet.Problem{}},
 		nodeIDs:  map[string]fleet.NodeID{},
 		devices:  c.ReadDevices(),
-		services: map[watch.Owned]int{}, chosen: map[string][]*chosen{}, jobs: map[watch.Owned]*roleRef{}, parents: map[watch.Owned]types.UID{},
+		services: map[watch.Owned]int{}, chosen: map[string][]*chosen{}, jobs: map[watch.Owned]*roleRef{},
+		parents:     map[watch.Owned]types.UID{},
 		updates:     map[watch.Owned]string{},
 		tolerations: map[fleet.ServiceID][]rules.Toleration{},
 	}

@@ -38,19 +38,26 @@ func GroupOf(apiVersion, kind string) string {
 	return group
 }
 
+// groupVersion reads an apiVersion; false where it is none.
+func groupVersion(text string) (schema.GroupVersion, bool) {
+	gv, err := schema.ParseGroupVersion(text)
+	return gv, err == nil
+}
+
 // Find finds the resource of a kind by discovery. The problem says why objects of the kind cannot be targets.
 func Find(d discovery.DiscoveryInterface, apiVersion, kind string) (schema.GroupVersionResource, fleet.Problem, error) {
 	var none schema.GroupVersionResource
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return none, catalog.TargetKindUnknown.Of(kind, apiVersion), nil
+	unknown := catalog.TargetKindUnknown.Of(kind, apiVersion)
+	gv, ok := groupVersion(apiVersion)
+	if !ok {
+		return none, unknown, nil
 	}
 	list, err := d.ServerResourcesForGroupVersion(apiVersion)
-	if err != nil && !apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err), err == nil && list == nil:
+		return none, unknown, nil
+	case err != nil:
 		return none, fleet.Problem{}, fmt.Errorf("ask for the kinds of %s: %w", apiVersion, err)
-	}
-	if err != nil || list == nil {
-		return none, catalog.TargetKindUnknown.Of(kind, apiVersion), nil
 	}
 	resource, namespaced, scalable := "", false, map[string]bool{}
 	for i := range list.APIResources {

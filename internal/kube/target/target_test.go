@@ -20,7 +20,8 @@ func TestFind(t *testing.T) {
 	d := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
 	d.Resources = []*metav1.APIResourceList{{GroupVersion: "argoproj.io/v1alpha1", APIResources: []metav1.APIResource{
 		{Name: "rollouts", Kind: "Rollout", Namespaced: true}, {Name: "rollouts/status", Kind: "Rollout", Namespaced: true},
-		{Name: "rollouts/scale", Kind: "Scale", Namespaced: true}, {Name: "experiments", Kind: "Experiment", Namespaced: true},
+		{Name: "rollouts/scale", Kind: "Scale", Namespaced: true}, {Name: "experiments", Kind: "Experiment",
+			Namespaced: true},
 		{Name: "fleets", Kind: "Fleet"}, {Name: "fleets/scale", Kind: "Scale"}}}}
 	for _, c := range []struct{ apiVersion, kind, reason, resource string }{
 		{"argoproj.io/v1alpha1", "Rollout", "", "rollouts"},
@@ -46,7 +47,8 @@ func TestBuiltin(t *testing.T) {
 		want             bool
 	}{
 		{"apps/v1", "Deployment", true}, {"apps/v1beta1", "StatefulSet", true}, {"extensions/v1beta1", "Deployment", true},
-		{"apps/v1", "ReplicaSet", false}, {"apps.example.com/v1", "Deployment", false}, {"argoproj.io/v1alpha1", "Rollout", false},
+		{"apps/v1", "ReplicaSet", false}, {"apps.example.com/v1", "Deployment", false}, {"argoproj.io/v1alpha1",
+			"Rollout", false},
 	} {
 		if got := Builtin(&v1alpha1.TargetRef{APIVersion: c.apiVersion, Kind: c.kind}); got != c.want {
 			t.Errorf("%s of %s: %t", c.kind, c.apiVersion, got)
@@ -102,14 +104,19 @@ func TestRead(t *testing.T) {
 		workers   int64
 		revisions string
 	}{
-		{"a Rollout in a canary", rollout, "{spec: {template: " + pods + "}, status: {currentPodHash: b, stableRS: a}}", 2000, 0, "b a"},
+		{"a Rollout in a canary", rollout, "{spec: {template: " + pods +
+			"}, status: {currentPodHash: b, stableRS: a}}", 2000, 0, "b a"},
 		{"a new Rollout", rollout, "{spec: {template: " + pods + "}}", 2000, 0, ""},
-		{"a Rollout on the template of a Deployment", rollout, "{spec: {workloadRef: {kind: Deployment, name: a}}}", -1, 0, ""},
-		{"leader and workers", group, "{spec: {leaderWorkerTemplate: {size: 4, leaderTemplate: " + leader + ", workerTemplate: " + pods + "}}}", 500, 3, ""},
+		{"a Rollout on the template of a Deployment", rollout, "{spec: {workloadRef: {kind: Deployment, name: a}}}",
+			-1, 0, ""},
+		{"leader and workers", group, "{spec: {leaderWorkerTemplate: {size: 4, leaderTemplate: " + leader +
+			", workerTemplate: " + pods + "}}}", 500, 3, ""},
 		{"workers alone", group, "{spec: {leaderWorkerTemplate: {size: 2, workerTemplate: " + pods + "}}}", 2000, 1, ""},
 		{"groups of one", group, "{spec: {leaderWorkerTemplate: {workerTemplate: " + pods + "}}}", 2000, 0, ""},
-		{"a group without a template of its workers", group, "{spec: {leaderWorkerTemplate: {size: 2, leaderTemplate: " + leader + "}}}", -1, 0, ""},
-		{"a group of an unknown size", group, "{spec: {leaderWorkerTemplate: {size: many, workerTemplate: " + pods + "}}}", -1, 0, ""},
+		{"a group without a template of its workers", group,
+			"{spec: {leaderWorkerTemplate: {size: 2, leaderTemplate: " + leader + "}}}", -1, 0, ""},
+		{"a group of an unknown size", group, "{spec: {leaderWorkerTemplate: {size: many, workerTemplate: " + pods +
+			"}}}", -1, 0, ""},
 		{"a kind of one's own", other, "{spec: {template: " + pods + "}, status: {currentPodHash: b}}", 2000, 0, ""},
 		{"a kind without pods", other, "{spec: {template: {spec: {steps: 3}}}}", -1, 0, ""},
 		{"a template that is text", other, "{spec: {template: pods}}", -1, 0, ""},

@@ -193,12 +193,7 @@ func (c *Watcher) listen() error {
 			c.waits()
 		}
 	})
-	onNamespace := c.Namespaces.OnChange(func(before, after *NamespaceFacts) {
-		frozen := before != nil && after != nil && after.Name == c.Options.Namespace && before.Freeze != after.Freeze
-		if frozen || before != nil && after != nil && !slices.Equal(before.Holds, after.Holds) {
-			c.Nudge()
-		}
-	})
+	onNamespace := c.Namespaces.OnChange(c.namespaceChanged)
 	onLease := c.Leases.OnChange(func(before, after *LeaseFacts) {
 		if after == nil {
 			c.Agents.forget(before)
@@ -207,6 +202,17 @@ func (c *Watcher) listen() error {
 		}
 	})
 	return errors.Join(onPod, onNamespace, onLease, c.budgets.OnChange(c.budgetChanged), c.listenToOwn())
+}
+
+// namespaceChanged wakes the loop on a freeze, and on a pause of a namespace.
+func (c *Watcher) namespaceChanged(before, after *NamespaceFacts) {
+	if before == nil || after == nil {
+		return
+	}
+	frozen := after.Name == c.Options.Namespace && before.Freeze != after.Freeze
+	if frozen || !slices.Equal(before.Holds, after.Holds) {
+		c.Nudge()
+	}
 }
 
 // listenToOwn wakes the loop on what users change in our own objects, and on what agents report.

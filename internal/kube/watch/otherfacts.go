@@ -48,7 +48,8 @@ func NewOtherFacts(u *unstructured.Unstructured) *WorkloadFacts {
 	}
 	if s.Template != nil {
 		spec := &s.Template.Spec
-		f.Request, f.Devices, f.Tolerations = convert.PodRequests(spec), deviceAsksOf(spec), facts.Tolerations(spec.Tolerations)
+		f.Request, f.Devices, f.Tolerations = convert.PodRequests(spec), deviceAsksOf(spec),
+			facts.Tolerations(spec.Tolerations)
 		f.labels = s.Template.Labels
 	}
 	if s.Worker != nil && s.Workers > 0 {
@@ -57,8 +58,8 @@ func NewOtherFacts(u *unstructured.Unstructured) *WorkloadFacts {
 	return f
 }
 
-// scaleWriters names the managers that own the size of an object: those of spec.replicas, where nearly all kinds keep it,
-// and those that wrote its Scale, wherever that stands.
+// scaleWriters names the managers that own the size of an object: those of spec.replicas, where nearly all kinds keep
+// it, and those that wrote its Scale, wherever that stands.
 func scaleWriters(fields []metav1.ManagedFieldsEntry) []ReplicaWriter {
 	out := replicaWriters(fields)
 	for i := range fields {
@@ -92,7 +93,8 @@ func (f *WorkloadFacts) withScale(s *target.Scale, same bool) *WorkloadFacts {
 
 // ReadOther reads a target and its Scale again. The object is read first: facts that change in between are refused by
 // its version.
-func (c *Watcher) ReadOther(ctx context.Context, gvr schema.GroupVersionResource, n fleet.Name) (*WorkloadFacts, error) {
+func (c *Watcher) ReadOther(ctx context.Context, gvr schema.GroupVersionResource, n fleet.Name) (*WorkloadFacts,
+	error) {
 	client := c.Dyn.Resource(gvr).Namespace(n.Namespace)
 	u, err := client.Get(ctx, n.Name, metav1.GetOptions{})
 	if err != nil {

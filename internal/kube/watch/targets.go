@@ -127,8 +127,8 @@ func (t *targets) endOthers(named map[KindName]bool) {
 	}
 }
 
-// followTargets keeps the watches in step with what services name, what is installed and what is granted, and the Scales
-// with the objects, until ctx ends.
+// followTargets keeps the watches in step with what services name, what is installed and what is granted, and the
+// Scales with the objects, until ctx ends.
 func (c *Watcher) followTargets(ctx context.Context) {
 	kinds, scales := time.NewTicker(kindsEvery), time.NewTicker(scalesEvery)
 	defer kinds.Stop()
