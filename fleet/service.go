@@ -540,13 +540,24 @@ const (
 	LeavesNamed LeaveOrder = "Named"
 )
 
-// Festival is one FestivalPlan.
+// Festival is one FestivalPlan, as it stands for the occurrence that runs or comes next. Package festival makes it.
 type Festival struct {
 	ID         string
 	Start, End time.Time
 	Approved   bool
 	TakeStable bool
 	Lifts      []Lift
+	Freezes    []Freeze
+	// Problem says why the plan cannot be read, Conflict which other plan stands against it. Such a plan lifts nothing.
+	Problem  string
+	Conflict FestivalConflict
+}
+
+// FestivalConflict is another plan that lifts the same service at the same time.
+type FestivalConflict struct {
+	With    string
+	Service ServiceID
+	From    time.Time
 }
 
 // Lift raises one service's floor while the festival lasts.
@@ -556,5 +567,11 @@ type Lift struct {
 	Factor float64
 	Floor  int32
 	// Start and End bound this lift, within the festival.
+	Start, End time.Time
+}
+
+// Freeze is a phase of a festival in which nothing is taken or moved of Springtide's own will.
+type Freeze struct {
+	Phase      string
 	Start, End time.Time
 }

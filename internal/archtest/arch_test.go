@@ -20,6 +20,7 @@ const module = "github.com/springtide/springtide/"
 var levels = map[string]int{
 	"fleet": 0, "reason": 0, "series": 0, "scheduler/rules": 0,
 	"portrait": 1, "signal": 1, "portrait/model": 1, "portrait/capacity": 1, "internal/measure": 1, "internal/replay": 1,
+	"forecast/calendar": 1, "festival": 1,
 	"quota": 1, "reclaim": 1, "slo": 1, "scheduler/place": 1, "agent/shape": 1, "agent/share": 1,
 	"forecast": 2,
 	"hpa":      3,
@@ -39,6 +40,7 @@ var levels = map[string]int{
 var sameLevel = map[string][]string{
 	"fleet":             {"reason"},
 	"portrait":          {"portrait/model", "portrait/capacity"}, // it keeps what they learned; they know nothing of it
+	"festival":          {"forecast/calendar"},                   // a plan may name a day of the calendar
 	"internal/loop":     {"internal/loop/protocol"},
 	"internal/kube":     {"api/v1alpha1", "api/catalog", "internal/validate", "internal/clock"},
 	"internal/serve":    {"api/v1alpha1", "internal/validate", "store"}, // it answers with the sentences of the validation and what the store keeps

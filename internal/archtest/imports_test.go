@@ -10,11 +10,12 @@ import (
 // thirdParty lists what each room may import from outside the module and the standard library; a prefix allows what lies below it. Tests
 // and what builds (tools) are free.
 var thirdParty = map[string][]string{
-	"portrait":       {"gonum.org/v1/gonum", "k8s.io/autoscaler/vertical-pod-autoscaler"},
-	"portrait/model": {"gonum.org/v1/gonum"},
-	"forecast":       {"gonum.org/v1/gonum", "github.com/rickar/cal/v2"},
-	"hpa":            {"gonum.org/v1/gonum", "github.com/robfig/cron/v3"},
-	"internal/loop":  {"github.com/prometheus/client_golang/prometheus"},
+	"portrait":          {"gonum.org/v1/gonum", "k8s.io/autoscaler/vertical-pod-autoscaler"},
+	"portrait/model":    {"gonum.org/v1/gonum"},
+	"forecast":          {"gonum.org/v1/gonum"},
+	"forecast/calendar": {"github.com/rickar/cal/v2"},
+	"hpa":               {"gonum.org/v1/gonum", "github.com/robfig/cron/v3"},
+	"internal/loop":     {"github.com/prometheus/client_golang/prometheus"},
 
 	"store": {
 		"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3", "modernc.org/sqlite",
