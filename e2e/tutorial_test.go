@@ -113,7 +113,7 @@ var ofHowto = []shown{
 	{command: "springtide validate -f sale.yaml", want: `(?m)^1 object`},
 	{command: "springtide festival check -f sale.yaml", want: `(?s)^Plan sale.*Demand against supply`},
 	{command: "springtide festival apply -f sale.yaml --approve", want: `FestivalPlan sale applied; approved: true`},
-	{command: "springtide festival status -f sale.yaml", want: `(?s)^Plan sale.*Waiting, approved: true.*shop/cart +150 % of the load`},
+	{command: "springtide festival status -f sale.yaml", want: `(?s)^Plan sale.*Waiting, approved: true.*shop/cart +1.5x the load`},
 	{command: "kubectl delete festivalplan sale", want: `FestivalPlan/sale deleted`},
 	{command: `springtide freeze --reason "INC-1234"`, want: `frozen: INC-1234`},
 	{command: "springtide thaw", want: `thawed; it was frozen: INC-1234`},

@@ -268,11 +268,13 @@ func festival(name string, from time.Time, d time.Duration, services []v1alpha1.
 	p := &v1alpha1.FestivalPlan{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FestivalPlan"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(from), End: metav1.NewTime(from.Add(d)), Approved: true},
+		Spec: v1alpha1.FestivalPlanSpec{TimeZone: "UTC", Approved: true, Phases: []v1alpha1.FestivalPhase{{Name: "peak"}},
+			When: v1alpha1.FestivalWhen{From: from.UTC().Format("2006-01-02T15:04"), To: from.Add(d).UTC().Format("2006-01-02T15:04")}},
 	}
 	for i := range services {
 		floor := min(int32(float64(services[i].Spec.Replicas.Max)*factor), services[i].Spec.Replicas.Max)
-		p.Spec.Lifts = append(p.Spec.Lifts, v1alpha1.FestivalLift{Namespace: services[i].Namespace, Service: services[i].Name, FloorReplicas: &floor})
+		p.Spec.Phases[0].Lifts = append(p.Spec.Phases[0].Lifts,
+			v1alpha1.FestivalLift{Namespace: services[i].Namespace, Service: services[i].Name, Replicas: &floor})
 	}
 	return p
 }

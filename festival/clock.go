@@ -20,12 +20,12 @@ func (c Clock) at(first fleet.Date, zone *time.Location) time.Time {
 	later := wall.Add(-time.Duration(min(before, after)) * time.Second).In(zone)
 	switch {
 	case shows(earlier, wall):
-		return earlier
+		return earlier.UTC()
 	case shows(later, wall):
-		return later
+		return later.UTC()
 	}
 	_, change := earlier.ZoneBounds()
-	return change
+	return change.UTC()
 }
 
 // shows reports whether the wall clock shows a time, which is given as one of UTC.

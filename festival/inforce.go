@@ -28,7 +28,7 @@ func InForce(plans []Plan, now time.Time) []fleet.Festival {
 			}
 		}
 		if f.Conflict.With != "" {
-			f.Lifts, f.Freezes = nil, nil
+			f.Lifts, f.Freezes, f.TakeStable = nil, nil, false
 		}
 		out[i], lifted[i] = f, index(f.Lifts)
 	}

@@ -104,7 +104,7 @@ func (p *Plan) occur(f *fleet.Festival, first fleet.Date) {
 		}
 		for _, l := range ph.Lifts {
 			f.Lifts = append(f.Lifts, ph.ramp(l, from.Add(-ph.RampUp), ph.RampUp, false)...)
-			f.Lifts = append(f.Lifts, l.part(1, from, to))
+			f.Lifts = append(f.Lifts, ph.part(l, 1, from, to))
 			f.Lifts = append(f.Lifts, ph.ramp(l, to, ph.RampDown, true)...)
 		}
 		if len(ph.Lifts) > 0 && from.Add(-ph.RampUp).Before(f.Start) {
@@ -132,14 +132,16 @@ func (ph *Phase) ramp(l Lift, from time.Time, length time.Duration, down bool) [
 		if down {
 			share = 1 - float64(done)/float64(length)
 		}
-		out = append(out, l.part(share, from.Add(done), from.Add(next)))
+		part := ph.part(l, share, from.Add(done), from.Add(next))
+		part.Ramp = true
+		out = append(out, part)
 	}
 	return out
 }
 
 // part is a share of a lift: of what its factor adds, and of its floor.
-func (l Lift) part(share float64, from, to time.Time) fleet.Lift {
-	out := fleet.Lift{Service: l.Service, Start: from, End: to}
+func (ph *Phase) part(l Lift, share float64, from, to time.Time) fleet.Lift {
+	out := fleet.Lift{Service: l.Service, Start: from, End: to, Phase: ph.Name}
 	if l.Factor > 0 {
 		out.Factor = 1 + (l.Factor-1)*share
 	}

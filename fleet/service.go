@@ -568,6 +568,9 @@ type Lift struct {
 	Floor  int32
 	// Start and End bound this lift, within the festival.
 	Start, End time.Time
+	// Phase is that of the plan; Ramp says that this is a step on the way to its full lift, or back.
+	Phase string
+	Ramp  bool
 }
 
 // Freeze is a phase of a festival in which nothing is taken or moved of Springtide's own will.

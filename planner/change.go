@@ -33,7 +33,32 @@ func openChanges(s *fleet.Snapshot) changes {
 			}
 		}
 	}
+	for i := range s.Festivals {
+		f := &s.Festivals[i]
+		for _, x := range f.Freezes {
+			if f.Approved && !s.At.Before(x.Start) && s.At.Before(x.End) {
+				out = out.freeze(s.Pools, festivalFreeze(f.ID, x))
+			}
+		}
+	}
 	return out
+}
+
+// festivalFreeze is a phase of a festival plan as a window of change that lets nothing go on.
+func festivalFreeze(plan string, x fleet.Freeze) openChange {
+	return openChange{&fleet.ChangeWindow{Name: plan, Reason: "phase " + x.Phase + " of the festival plan",
+		Changes: []fleet.Change{fleet.ChangeMoves, fleet.ChangeScaleIn, fleet.ChangeRecreate, fleet.ChangeResize}}, x.End}
+}
+
+// freeze opens a window in all pools.
+func (c changes) freeze(pools []fleet.Pool, w openChange) changes {
+	if c == nil {
+		c = changes{}
+	}
+	for i := range pools {
+		c[pools[i].ID] = append(c[pools[i].ID], w)
+	}
+	return c
 }
 
 // most is how much of a change a pool's open windows let go on at a time, of n that there are, and which of them is the

@@ -4,7 +4,7 @@ package catalog
 
 // Of every kind.
 var (
-	InvalidSpec = refusal("InvalidSpec", "%s", Service, Pool, Quota, Job).
+	InvalidSpec = refusal("InvalidSpec", "%s", Service, Pool, Quota, Job, Festival).
 			when("what `springtide validate` finds")
 	InvalidLinkRatio = refusal("InvalidSpec",
 		`spec.linkRatio %q: write a positive decimal number, as in "0.5"`, Service)
@@ -13,7 +13,10 @@ var (
 // Of a FestivalPlan.
 var (
 	ServiceNotFound = refusal("ServiceNotFound",
-		"there is no ElasticService %s: create it, or correct spec.lifts", Festival)
+		"there is no ElasticService %s: create it, or correct the lifts of spec.phases", Festival)
+	FestivalConflicted = refusal("Conflicted",
+		"plan %s lifts %s at %s too: take the lift out of one of the two, or give one the higher spec.priority; "+
+			"until then this plan lifts nothing", Festival)
 )
 
 // Of a CapacityPool.

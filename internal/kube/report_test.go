@@ -648,10 +648,9 @@ func TestReportFestival(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &v1alpha1.FestivalPlan{ObjectMeta: kubetest.Meta("FestivalPlan", "", "eleven")}
-			f.Spec = v1alpha1.FestivalPlanSpec{Start: metav1.NewTime(kubetest.Now.Add(c.start)),
-				End: metav1.NewTime(kubetest.Now.Add(c.end)), Approved: c.approved,
-				Lifts: []v1alpha1.FestivalLift{{Namespace: "shop", Service: c.service, LoadPercent: kubetest.Ptr(int32(150)),
-					Start: kubetest.Ptr(metav1.NewTime(kubetest.Now.Add(-24 * time.Hour)))}}}
+			f.Spec = kubetest.Festival(kubetest.Now.Add(c.start), kubetest.Now.Add(c.end),
+				v1alpha1.FestivalLift{Namespace: "shop", Service: c.service, Factor: "1.5x"})
+			f.Spec.Approved = c.approved
 			r := newReported(t, append(kubetest.Shop(), f)...)
 			r.cycle(t, nil)
 			s := objectNow[v1alpha1.FestivalPlan](t, r.world, object.GVRFestivals, "eleven").Status
@@ -661,11 +660,48 @@ func TestReportFestival(t *testing.T) {
 			if diff := cmp.Diff(c.want, kubetest.Said(s.Conditions)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
+			if !s.Start.Time.Equal(kubetest.Now.Add(c.start)) || !s.End.Time.Equal(kubetest.Now.Add(c.end)) {
+				t.Errorf("from %v to %v", s.Start, s.End)
+			}
 			lift := r.snapshot(t).Festivals[0].Lifts[0]
 			if lift.Factor != 1.5 || !lift.Start.Equal(kubetest.Now.Add(c.start)) {
-				t.Errorf("lift = %+v: it narrows the festival and never widens it", lift)
+				t.Errorf("lift = %+v", lift)
 			}
 		})
+	}
+}
+
+// A plan that cannot be read, and the younger of two that exclude each other, lift nothing and say why.
+func TestReportRefusedFestivals(t *testing.T) {
+	plan := func(name string, age time.Duration) *v1alpha1.FestivalPlan {
+		f := &v1alpha1.FestivalPlan{ObjectMeta: kubetest.Meta("FestivalPlan", "", name)}
+		f.CreationTimestamp = kubetest.Ago(age)
+		f.Spec = kubetest.Festival(kubetest.Now.Add(-time.Hour), kubetest.Now.Add(time.Hour),
+			v1alpha1.FestivalLift{Namespace: "shop", Service: "cart", Factor: "2x"})
+		f.Spec.Approved = true
+		return f
+	}
+	old, young, unreadable, kept := plan("old", 2*time.Hour), plan("young", time.Hour), plan("unreadable", 0), plan("kept", 0)
+	unreadable.Spec.TimeZone = "Mars/Olympus"
+	kept.Spec = v1alpha1.FestivalPlanSpec{Approved: true} // of the shape before, whose fields the API server left out
+	r := newReported(t, append(kubetest.Shop(), young, old, unreadable, kept)...)
+	r.cycle(t, nil)
+	for name, want := range map[string]string{
+		"old": "Accepted: every lift names a service",
+		"young": "Conflicted: plan old lifts shop/cart at 2026-06-01 11:00 UTC too: take the lift out of one of the two, or give " +
+			"one the higher spec.priority; until then this plan lifts nothing",
+		"unreadable": `InvalidSpec: spec.timeZone: zone "Mars/Olympus" is not an IANA zone: write one such as Asia/Shanghai, or UTC`,
+		"kept":       "InvalidSpec: the plan has neither timeZone nor phases: write it again, as docs/howto.md shows",
+	} {
+		s := objectNow[v1alpha1.FestivalPlan](t, r.world, object.GVRFestivals, name).Status
+		if got := s.Conditions[0].Reason + ": " + s.Conditions[0].Message; got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, f := range r.snapshot(t).Festivals {
+		if (len(f.Lifts) > 0) != (f.ID == "old") {
+			t.Errorf("%s lifts %v", f.ID, f.Lifts)
+		}
 	}
 }
 

@@ -7,10 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/festival"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/hpa"
 	"github.com/springtide/springtide/internal/cli/cell"
@@ -77,7 +80,7 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 	checks := make([]planCheck, len(plans))
 	problems := 0
 	for i, p := range plans {
-		f := convert.FestivalOf(&p.FestivalPlan)
+		f := occurrence(&p.FestivalPlan, c.Now())
 		checks[i] = planCheck{Plan: p.Name, Hours: hpa.FestivalCheck(f, facts.Services, known.tides, known.portraits,
 			planner.OnlineRoom(facts))}
 		checks[i].Tenants = tenantHours(f, facts, known)
@@ -85,8 +88,10 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 			if facts.Service(l.Service) == nil && !slices.Contains(checks[i].Unknown, string(l.Service)) {
 				checks[i].Unknown = append(checks[i].Unknown, string(l.Service))
 			}
-			checks[i].lifts = append(checks[i].lifts, []string{string(l.Service), cell.Stamp(&metav1.Time{Time: l.Start}), cell.Stamp(&metav1.Time{Time: l.End}),
-				liftText(l)})
+			if !l.Ramp {
+				checks[i].lifts = append(checks[i].lifts, []string{l.Phase, string(l.Service), cell.Stamp(&metav1.Time{Time: l.Start}),
+					cell.Stamp(&metav1.Time{Time: l.End}), liftText(l)})
+			}
 		}
 		problems += checks[i].problems()
 	}
@@ -105,10 +110,16 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 	return nil
 }
 
+// occurrence is what a plan says for the festival that lasts at a time, or comes next.
+func occurrence(p *v1alpha1.FestivalPlan, now time.Time) fleet.Festival {
+	plan := convert.FestivalOf(p)
+	return festival.Expand(&plan, now)
+}
+
 func liftText(l fleet.Lift) string {
 	var parts []string
 	if l.Factor > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f %% of the load", l.Factor*100))
+		parts = append(parts, fmt.Sprintf("%gx the load", l.Factor))
 	}
 	if l.Floor > 0 {
 		parts = append(parts, fmt.Sprintf("at least %d replicas", l.Floor))
@@ -165,7 +176,7 @@ func (c *planCheck) print(out io.Writer) error {
 	if assumed := c.assumed(); len(assumed) > 0 {
 		p.Add("Assumed", "%d services have no forecast for some hours (marked *): %s", len(assumed), cell.First(assumed, cell.FewNames))
 	}
-	p.Table("Lifts", "", []string{"SERVICE", "FROM", "UNTIL", "LIFT"}, c.lifts)
+	p.Table("Lifts", "", []string{"PHASE", "SERVICE", "FROM", "UNTIL", "LIFT"}, c.lifts)
 	c.tenantTable(p)
 	rows := make([][]string, len(c.Hours))
 	for i := range c.Hours {

@@ -29,7 +29,7 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 		Use:     "festival check|apply|status -f PLAN.yaml",
 		Short:   "Prepare a festival: compare demand with supply, put the plan in force, follow it",
 		Example: "  springtide festival check -f double-eleven.yaml\n  springtide festival apply -f double-eleven.yaml --approve",
-		Long: "Prepare a festival: a plan lifts named services in windows, by a percentage of the forecast load or to a floor of replicas.\n\n" +
+		Long: "Prepare a festival: a plan lifts named services in phases, by a factor on the forecast load or to a floor of replicas.\n\n" +
 			"check computes the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +
 			"it says approved: true.",
 	}, newFestivalCheckCommand(&check), newFestivalApplyCommand(&apply), newFestivalStatusCommand(&status))
@@ -101,13 +101,13 @@ func withdraws(ctx context.Context, c *cluster.Clients, p *festivalPlan) error {
 		return nil
 	case err != nil:
 		return err
-	case !live.Spec.Approved || p.Spec.Approved || !c.Now().Before(live.Spec.End.Time):
+	case !live.Spec.Approved || p.Spec.Approved || !c.Now().Before(occurrence(live, c.Now()).End):
 		return nil
 	}
 	return usage.Error{Err: fmt.Errorf("FestivalPlan %s is approved, and in force until %s; this file does not "+
 		"approve it, so it "+
 		"would be withdrawn: give --approve to put this version in force, or --withdraw", p.Name,
-		live.Spec.End.UTC().Format(time.RFC3339))}
+		occurrence(live, c.Now()).End.Format(time.RFC3339))}
 }
 
 func planFile(o *cluster.Options, cmd *cobra.Command, path *string) {

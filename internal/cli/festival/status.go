@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
@@ -16,7 +17,6 @@ import (
 	"github.com/springtide/springtide/internal/cli/cluster"
 	"github.com/springtide/springtide/internal/cli/screen"
 	"github.com/springtide/springtide/internal/cli/usage"
-	"github.com/springtide/springtide/internal/kube/convert"
 )
 
 func newFestivalStatusCommand(o *cluster.Options) *cobra.Command {
@@ -70,10 +70,13 @@ func planStatus(ctx context.Context, o *cluster.Options, c *cluster.Clients, nam
 	}
 	p := &screen.Page{Title: "Plan " + name}
 	p.Add("Phase", "%s, approved: %t", cell.OrNone(plan.Status.Phase), plan.Spec.Approved)
-	p.Add("Time", "%s until %s", cell.Stamp(&plan.Spec.Start), cell.Stamp(&plan.Spec.End))
-	lifts := convert.FestivalOf(plan).Lifts
-	rows := make([][]string, len(lifts))
-	for i, l := range lifts {
+	f := occurrence(plan, c.Now())
+	p.Add("Time", "%s until %s", cell.Stamp(&metav1.Time{Time: f.Start}), cell.Stamp(&metav1.Time{Time: f.End}))
+	var rows [][]string
+	for _, l := range f.Lifts {
+		if l.Ramp {
+			continue
+		}
 		now, seen := "not there", cell.None
 		s, err := cluster.Get[v1alpha1.ElasticService](ctx, c, cluster.Services, fleet.ParseName(string(l.Service)))
 		switch {
@@ -82,9 +85,9 @@ func planStatus(ctx context.Context, o *cluster.Options, c *cluster.Clients, nam
 		case !apierrors.IsNotFound(err):
 			return err
 		}
-		rows[i] = []string{string(l.Service), liftText(l), now, seen}
+		rows = append(rows, []string{l.Phase, string(l.Service), liftText(l), now, seen})
 	}
-	p.Table("Lifts", "", []string{"SERVICE", "LIFT", "REPLICAS", "SEEN"}, rows)
+	p.Table("Lifts", "", []string{"PHASE", "SERVICE", "LIFT", "REPLICAS", "SEEN"}, rows)
 	p.Conditions(plan.Status.Conditions)
 	if err := p.Print(out); err != nil {
 		return err

@@ -94,16 +94,27 @@ func jobReason(j *v1alpha1.ElasticJob) string {
 	return cell.Gist(j.Status.Reason)
 }
 
+// lifts counts the services that a plan lifts in any phase.
+func lifts(f *v1alpha1.FestivalPlan) int {
+	services := map[[2]string]bool{}
+	for _, p := range f.Spec.Phases {
+		for _, l := range p.Lifts {
+			services[[2]string{l.Namespace, l.Service}] = true
+		}
+	}
+	return len(services)
+}
+
 // NewFestivalsCommand makes `springtide festivals`.
 func NewFestivalsCommand(o *cluster.Options) *cobra.Command {
 	type F = v1alpha1.FestivalPlan
 	v := view[F]{plural: cluster.Festivals,
 		empty: "no FestivalPlan: write one, and see what it asks for with springtide festival check",
 		columns: []column[F]{
-			{"START", always, func(f *F) string { return cell.Stamp(&f.Spec.Start) }},
-			{"END", always, func(f *F) string { return cell.Stamp(&f.Spec.End) }},
+			{"START", always, func(f *F) string { return cell.Stamp(f.Status.Start) }},
+			{"END", always, func(f *F) string { return cell.Stamp(f.Status.End) }},
 			{"APPROVED", always, func(f *F) string { return fmt.Sprint(f.Spec.Approved) }},
-			{"LIFTS", always, func(f *F) string { return cell.Number(len(f.Spec.Lifts)) }},
+			{"LIFTS", always, func(f *F) string { return cell.Number(lifts(f)) }},
 			{"PHASE", always, func(f *F) string { return cell.OrNone(f.Status.Phase) }},
 			{"READY", tableOnly, func(f *F) string {
 				if why := cell.Refused(f.Status.Conditions); why != "" {

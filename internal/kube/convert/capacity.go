@@ -10,6 +10,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/festival"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/validate"
@@ -147,28 +148,10 @@ func priorityOf(s string) fleet.JobPriority {
 	return fleet.PriorityLow
 }
 
-// FestivalOf is the plan as the planner knows it. A lift narrows the festival and never widens it.
-func FestivalOf(a *v1alpha1.FestivalPlan) fleet.Festival {
-	f := fleet.Festival{ID: a.Name, Start: TimeOf(&a.Spec.Start), End: TimeOf(&a.Spec.End), Approved: a.Spec.Approved,
-		TakeStable: a.Spec.TakeStable}
-	for i := range a.Spec.Lifts {
-		l := &a.Spec.Lifts[i]
-		lift := fleet.Lift{
-			Service: fleet.ServiceID(fleet.Name{Namespace: l.Namespace, Name: l.Service}.String()),
-			Factor:  float64(Or(l.LoadPercent, 0)) / 100,
-			Floor:   Or(l.FloorReplicas, 0),
-			Start:   f.Start,
-			End:     f.End,
-		}
-		if l.Start != nil && l.Start.After(lift.Start) {
-			lift.Start = TimeOf(l.Start)
-		}
-		if l.End != nil && l.End.Time.Before(lift.End) {
-			lift.End = TimeOf(l.End)
-		}
-		f.Lifts = append(f.Lifts, lift)
-	}
-	return f
+// FestivalOf is the plan as it was written; what it means at a time package festival says.
+func FestivalOf(a *v1alpha1.FestivalPlan) festival.Plan {
+	p, _ := validate.Festival(a) // what is wrong is the plan's problem
+	return p
 }
 
 // JobFacts is an ElasticJob without what its workloads say.

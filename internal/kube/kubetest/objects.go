@@ -113,6 +113,14 @@ func ElasticJob(name string) *v1alpha1.ElasticJob {
 	return j
 }
 
+// Festival is a plan of one phase from one time to another, whole minutes of UTC.
+func Festival(from, to time.Time, lifts ...v1alpha1.FestivalLift) v1alpha1.FestivalPlanSpec {
+	const local = "2006-01-02T15:04"
+	return v1alpha1.FestivalPlanSpec{TimeZone: "UTC",
+		When:   v1alpha1.FestivalWhen{From: from.UTC().Format(local), To: to.UTC().Format(local)},
+		Phases: []v1alpha1.FestivalPhase{{Name: "peak", Lifts: lifts}}}
+}
+
 // Loan is a loan of cells of a machine from pool web to pool batch.
 func Loan(name, node, phase string, epoch int64, cells ...int32) *v1alpha1.Loan {
 	l := &v1alpha1.Loan{ObjectMeta: Meta("Loan", "", name)}

@@ -354,14 +354,21 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 		s := &next.Status
 		s.ObservedGeneration, s.LeaderEpoch = o.Generation, w.epoch
 		c := newConditions(o.API.Status.Conditions, w.now, o.Generation)
-		c.accept(missingLifts(f, r.Snapshot), catalog.FestivalAccepted)
+		c.accept(festivalProblem(f, r.Snapshot), catalog.FestivalAccepted)
+		s.Start, s.End = convert.Stamp(f.Start), convert.Stamp(f.End)
 		switch {
+		case f.Problem != "":
+			s.Phase = festivalWaiting
+			c.set(catalog.FestivalReadyRefused)
 		case !w.now.Before(f.End):
 			s.Phase = festivalOver
 			c.set(catalog.FestivalReadyOver)
 		case !f.Approved:
 			s.Phase = festivalWaiting
 			c.set(catalog.FestivalReadyNotApproved)
+		case f.Conflict.With != "":
+			s.Phase = festivalWaiting
+			c.set(catalog.FestivalReadyRefused)
 		case w.now.Before(f.Start):
 			s.Phase = festivalWaiting
 			c.set(catalog.FestivalReadyApproved)
@@ -372,18 +379,32 @@ func (w *statusWriter) festivalStatus(r *loop.Report) {
 		s.Conditions = c.list
 		type gist struct {
 			Phase      string
+			Start, End time.Time
 			Generation int64
 			Conditions []verdict
 		}
+		gistOf := func(s *v1alpha1.FestivalPlanStatus) gist {
+			return gist{s.Phase, convert.TimeOf(s.Start), convert.TimeOf(s.End), s.ObservedGeneration, verdicts(s.Conditions)}
+		}
 		was := o.API.Status
-		if w.due(statusKey(object.GVRFestivals, &next), gist{was.Phase, was.ObservedGeneration, verdicts(was.Conditions)},
-			gist{s.Phase, s.ObservedGeneration, verdicts(s.Conditions)}, &was, s) {
+		if w.due(statusKey(object.GVRFestivals, &next), gistOf(&was), gistOf(s), &was, s) {
 			w.put(object.GVRFestivals, &next, func(version string) object.Sight {
 				return w.c.Festivals.Sees("", o.Name,
 					o.UID, version)
 			})
 		}
 	}
+}
+
+// festivalProblem is why a plan lifts nothing, or less than it says.
+func festivalProblem(f *fleet.Festival, s *fleet.Snapshot) fleet.Problem {
+	switch x := &f.Conflict; {
+	case f.Problem != "":
+		return catalog.InvalidSpec.Of(f.Problem)
+	case x.With != "":
+		return catalog.FestivalConflicted.Of(x.With, string(x.Service), x.From.Format("2006-01-02 15:04 MST"))
+	}
+	return missingLifts(f, s)
 }
 
 // missingLifts names lifts of services that do not exist: a misspelt name is the one mistake that shows only when it is too late.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/springtide/springtide/api/catalog"
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/festival"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/facts"
 	"github.com/springtide/springtide/internal/kube/leadership"
@@ -117,13 +118,20 @@ func (c *Observer) observed() (*fleet.Snapshot, []dated, error) {
 	for _, l := range c.Loans.All() {
 		a.s.Loans = append(a.s.Loans, l.Facts)
 	}
-	for _, f := range c.Festivals.All() {
-		a.s.Festivals = append(a.s.Festivals, f.Facts)
-	}
+	a.addFestivals()
 	a.refuse()
 	a.s.Sort()
 	a.shutTainted()
 	return a.s, a.doubts, nil
+}
+
+// addFestivals adds what each plan says for its coming occurrence.
+func (a *assembly) addFestivals() {
+	var plans []festival.Plan
+	for _, f := range a.c.Festivals.All() {
+		plans = append(plans, f.Facts)
+	}
+	a.s.Festivals = festival.InForce(plans, a.s.At)
 }
 
 // refuse puts what was found wrong with pools and tenants into the snapshot.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/springtide/springtide/api/v1alpha1"
+	"github.com/springtide/springtide/festival"
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/kube/convert"
 	"github.com/springtide/springtide/internal/kube/fence"
@@ -36,7 +37,7 @@ type (
 	ownLoan     = object.Own[v1alpha1.Loan, fleet.Loan]
 	OwnShare    = object.Own[v1alpha1.NodeShare, convert.ShareFacts]
 	OwnJob      = object.Own[v1alpha1.ElasticJob, convert.JobFacts]
-	ownFestival = object.Own[v1alpha1.FestivalPlan, fleet.Festival]
+	ownFestival = object.Own[v1alpha1.FestivalPlan, festival.Plan]
 )
 
 // mirrors are everything that is watched. Every mirror has one informer; nothing else of the process lists or watches.

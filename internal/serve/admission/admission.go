@@ -131,6 +131,12 @@ func (h *Handler) problems(kind string, raw []byte) (found, error) {
 			return out, err
 		}
 		out.wrong = validate.ElasticJob(j)
+	case "FestivalPlan":
+		f := &v1alpha1.FestivalPlan{}
+		if err := read(f); err != nil {
+			return out, err
+		}
+		out.wrong = validate.FestivalPlan(f)
 	default:
 		return out, nil
 	}

@@ -39,9 +39,11 @@ spec:
 	"FestivalPlan": `
 metadata: {name: sale}
 spec:
-  start: "2026-11-10T20:00:00Z"
-  end: "2026-11-12T02:00:00Z"
-  lifts: [{namespace: shop, service: cart, loadPercent: 150}]
+  timeZone: Asia/Shanghai
+  when: {from: "2026-11-10T20:00", to: "2026-11-12T02:00"}
+  phases:
+  - {name: warm-up, lifts: [{namespace: shop, service: cart, factor: 1.5x}]}
+  - {name: peak, start: {day: 1, at: "20:00"}, lifts: [{namespace: shop, service: cart, factor: 3x}]}
 `,
 }
 

@@ -303,6 +303,11 @@ func (j *judge) meaning(o *object) {
 		if j.decode(o, e) {
 			problems = validate.ElasticJob(e)
 		}
+	case "FestivalPlan":
+		f := &v1alpha1.FestivalPlan{}
+		if j.decode(o, f) {
+			problems = validate.FestivalPlan(f)
+		}
 	}
 	for _, p := range problems {
 		j.add(o, p.Field, p.Message)

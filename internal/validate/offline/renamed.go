@@ -7,10 +7,21 @@ import (
 	"github.com/springtide/springtide/internal/validate/lines"
 )
 
-// renamed are fields of an ElasticService that v1alpha1 had before, by their path without indices: the path that stands
-// in their place, and
-// how it is written. British spellings stand here too.
-var renamed = map[string]struct{ now, as string }{
+// instead is the path that stands in the place of a field, and how it is written.
+type instead struct{ now, as string }
+
+// renamed are fields that v1alpha1 had before, by kind and path without indices. British spellings stand here too.
+var renamed = map[string]map[string]instead{"ElasticService": renamedOfService, "FestivalPlan": {
+	"spec.start":                      {"spec.when", festivalWhen},
+	"spec.end":                        {"spec.when", festivalWhen},
+	"spec.lifts":                      {"spec.phases", "phases: [{name: peak, lifts: [{namespace: shop, service: cart, factor: 1.5x}]}]"},
+	"spec.phases.lifts.loadPercent":   {"factor", "factor: 1.5x"},
+	"spec.phases.lifts.floorReplicas": {"replicas", "replicas: 6"},
+}}
+
+const festivalWhen = `when: {from: "2026-11-10T20:00", to: "2026-11-12T02:00"}`
+
+var renamedOfService = map[string]instead{
 	"spec.slo.utilisation":                   {"spec.slo.utilization", `utilization: {cpu: "70%"}`},
 	"spec.slo.utilization.percent":           {"spec.slo.utilization.cpu", `cpu: "70%"`},
 	"spec.slo.latency.thresholdMilliseconds": {"spec.slo.latency.under", "under: 250ms"},
@@ -23,12 +34,8 @@ var renamed = map[string]struct{ now, as string }{
 	"spec.metrics.targetPercent": {"spec.metrics.targetUtilization", `targetUtilization: "60%"`},
 }
 
-// formerly names the field that stands in the place of one that an ElasticService had before; empty where the field was
-// never one.
+// formerly names the field that stands in the place of one that the kind had before; empty where the field was never one.
 func (d *Definition) formerly(path string) (now, text string) {
-	if d.Kind.Kind != "ElasticService" {
-		return "", ""
-	}
 	var plain, indices []string
 	for _, step := range lines.Steps(path) {
 		if _, err := strconv.Atoi(step); err == nil {
@@ -37,7 +44,7 @@ func (d *Definition) formerly(path string) (now, text string) {
 		}
 		plain = append(plain, step)
 	}
-	r, ok := renamed[strings.Join(plain, ".")]
+	r, ok := renamed[d.Kind.Kind][strings.Join(plain, ".")]
 	if !ok {
 		return "", ""
 	}
