@@ -98,6 +98,8 @@ func (c *Calendar) Empty() bool { return len(c.Regions) == 0 && len(c.Days) == 0
 type HPAFacts struct {
 	Name     string
 	Min, Max int32
+	// Own is what its owner set minReplicas to: no floor goes below it.
+	Own int32
 	// Version is the resourceVersion that was read.
 	Version string
 }

@@ -69,6 +69,17 @@ type Source struct {
 	Bad, Total string
 }
 
+// Presets whose series an ingress writes: they count what arrives, whether or not a pod answers it.
+const (
+	PresetEnvoyGateway = "envoy-gateway"
+	PresetIngressNginx = "ingress-nginx"
+)
+
+// AtIngress reports whether an ingress writes the series.
+func (s *Source) AtIngress() bool {
+	return s.Preset == PresetEnvoyGateway || s.Preset == PresetIngressNginx
+}
+
 // Histogram is a classic or native histogram of response times.
 type Histogram struct {
 	// Name is that of the metric, without _bucket.

@@ -44,7 +44,7 @@ type asks struct {
 // operator's own policies are
 // about what the service stands, so they bound the forecast and its call chain too.
 func (z *sizer) asks(parts []Part, floors, reactive int32) asks {
-	a := asks{meant: max(z.svc.Min, 0), free: floors, bounded: reactive}
+	a := asks{meant: z.least(), free: floors, bounded: reactive}
 	for i := range parts {
 		p := &parts[i]
 		if p.Replicas.OK && (p.Kind == PartWindow || p.Kind == PartFestival) {

@@ -20,6 +20,7 @@ func Observe(s *fleet.Service, x *signal.Samples, looks *signal.Looks, now time.
 	l := Live{CPU: cpuOf(s, x), Levels: of.Levels, Latency: latencyOf(s, of.Levels)}
 	requests := looks.Requests(s, x, now)
 	l.Load, l.LoadSignal, l.Window = requests, portrait.Requests, max(of.CPUWindow, of.RequestsWindow)
+	l.Whole = of.Requests.OK
 	if !requests.OK {
 		l.Load, l.LoadSignal, l.Window = looks.CPU(s, x, now), portrait.CPU, of.CPUWindow
 	}

@@ -58,6 +58,9 @@ func (z *sizer) carry(load float64) (int32, bool) {
 	if !z.capacityKnown || !signal.Sound(load) {
 		return 0, false
 	}
+	if z.idle(load) {
+		return 0, true
+	}
 	// The epsilon keeps 36.0 / 12.0 from asking for four by a rounding error.
 	return ceil(load/z.capacity - 1e-9), true
 }
@@ -367,12 +370,12 @@ func (b bounds) whyMost() reason.Reason {
 // largest ceiling holds, as the largest floor does, and no window's ceiling presses below an open floor. The
 // HorizontalPodAutoscaler's maximum is the last word, since the API server refuses a minReplicas above it.
 func (z *sizer) bounds(from, to time.Time) bounds {
-	b := bounds{least: z.svc.Min, most: math.MaxInt32}
+	b := bounds{least: z.least(), most: math.MaxInt32}
 	if z.svc.Max > 0 {
 		b.most = z.svc.Max
 	}
 	b.by = maximum{reason.OwnMaximum, ""}
-	floor := z.svc.Min
+	floor := z.least()
 	var narrow int32
 	var name string
 	for i := range z.levels {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/springtide/springtide/fleet"
 	"github.com/springtide/springtide/internal/scripttest"
+	"github.com/springtide/springtide/portrait"
 	"github.com/springtide/springtide/reason"
 )
 
@@ -50,6 +51,27 @@ func (w *world) line(f scripttest.Line) bool {
 		*w = *falling(8, n)
 	case "bounds": // bounds MIN MAX
 		w.svc.Min, w.svc.Max = int32(f.Int(1)), int32(f.Int(2))
+	case "stands": // stands N: so many of its pods are left; none of them is measured where it is 0
+		n := f.Int(1)
+		w.svc.Desired, w.svc.Pods = fleet.KnownAt(int32(n), w.now), w.svc.Pods[:n]
+		if n == 0 {
+			w.live.CPU, w.live.Load, w.live.Steady, w.live.Latency = nil, fleet.Known[float64]{}, fleet.Known[float64]{},
+				fleet.Known[time.Duration]{}
+		}
+	case "ingress": // ingress VALUE [AGE]: requests a second that an ingress counts
+		w.svc.SLO.Levels[0].Source = fleet.Source{Preset: fleet.PresetIngressNginx}
+		w.live.Load, w.live.LoadSignal, w.live.Whole = fleet.KnownAt(f.Float(1), stamp(2)), portrait.Requests, true
+	case "level": // level NAME VALUE [AGE]: a level by a query
+		kind := map[string]fleet.LevelKind{fleet.LevelNameThroughput: fleet.LevelThroughput,
+			fleet.LevelNameBacklog: fleet.LevelBacklog}[f.Word(1)]
+		w.svc.SLO.Levels = append(w.svc.SLO.Levels, fleet.Level{Kind: kind, Name: f.Word(1),
+			Source: fleet.Source{Query: "q"}, DrainWithin: time.Minute})
+		if w.live.Levels == nil {
+			w.live.Levels = map[string]fleet.Known[float64]{}
+		}
+		w.live.Levels[f.Word(1)] = fleet.KnownAt(f.Float(2), stamp(3))
+	case "hpa-own": // hpa-own N: the minReplicas that the owner of the HorizontalPodAutoscaler wants
+		w.svc.HPA.Own = int32(f.Int(1))
 	case "slo-utilisation": // slo-utilisation LIMIT
 		w.svc.SLO = fleet.Levels(fleet.CPU(f.Float(1)))
 	case "metric": // metric NAME TYPE TARGET

@@ -55,6 +55,9 @@ func (z *sizer) reactive() []Part {
 			parts = append(parts, z.valuePart(m))
 		}
 	}
+	if part, ok := z.wakePart(); ok {
+		parts = append(parts, part)
+	}
 	return append(parts, z.workParts()...)
 }
 
@@ -70,6 +73,10 @@ func (z *sizer) reactiveUtil() float64 {
 // cpuPart sizes by the CPU of the pods.
 func (z *sizer) cpuPart(m fleet.Metric) Part {
 	part := Part{Kind: PartReactive, Name: m.Name}
+	if z.rests() {
+		part.Replicas, part.Why = fleet.KnownAt[int32](0, z.now), reason.Of(reason.NoPods)
+		return part
+	}
 	target := percentOf(m.Target)
 	if z.svc.SLO.CPULimit() > 0 {
 		target = min(target, percentOf(z.reactiveUtil()))
@@ -94,6 +101,9 @@ func (z *sizer) cpuPart(m fleet.Metric) Part {
 	}
 	if ok {
 		part.Replicas = fleet.KnownAt(u.replicas, z.now)
+		if z.zero == ZeroAllowed && u.replicas == 1 && !z.busy(u.percent, target) {
+			part.Replicas.Value = 0
+		}
 	}
 	return part
 }
@@ -109,6 +119,10 @@ func (z *sizer) valuePart(m fleet.Metric) Part {
 		k = z.live.Load
 	}
 	how := z.number(k)
+	if how != signal.Fresh && m.Type == fleet.MetricRequests && z.rests() {
+		part.Replicas, part.Why = fleet.KnownAt[int32](0, z.now), reason.Of(reason.NoPods)
+		return part
+	}
 	if how != signal.Fresh {
 		z.miss(MissingMetric, m.Name)
 	}
@@ -190,6 +204,10 @@ func (z *sizer) latencyPart(explained int32) (Part, bool) {
 	part := Part{Kind: PartReactive, Name: "latency"}
 	limit, k, d := z.svc.SLO.LatencyLimit(), z.live.Latency, z.o.Defaults
 	how := z.judge(k.OK && k.Value >= 0, k.At)
+	if how != signal.Fresh && z.rests() {
+		part.Replicas, part.Why = fleet.KnownAt[int32](0, z.now), reason.Of(reason.NoPods)
+		return part, true
+	}
 	if how == signal.Absent && z.number(z.load) == signal.Fresh && z.signal == portrait.Requests && z.load.Value*latencySpan.Seconds() < fewRequests {
 		part.Replicas, part.Why = fleet.KnownAt[int32](0, z.now), reason.Of(reason.FewRequests)
 		if z.load.Value == 0 {

@@ -34,6 +34,8 @@ type sizer struct {
 	pods   census
 	// unforeseen says that the forecast's skill has been lost for longer than it is waited for; known once the forecast was judged.
 	unforeseen bool
+	// zero says whether the service scales to zero.
+	zero Zero
 
 	// within are the bounds that others set.
 	within Bounds
@@ -62,6 +64,7 @@ func newSizer(svc *fleet.Service, p *portrait.Portrait, t *forecast.Tide, live *
 	if z.signal == p.Signal {
 		z.load = live.Load
 	}
+	z.zero = ZeroOf(svc)
 	z.levels = levels(svc.Windows, now, now.Add(z.o.Defaults.AheadFor))
 	z.lifts = lifts(z.o.Festivals, svc.ID, span{now, now.Add(z.o.Defaults.AheadFor)})
 	z.t = planned(t, z.lifts)
@@ -138,13 +141,13 @@ func (z *sizer) ask() *Demand {
 	}
 	d.floors = append(d.floors, z.windowParts()...)
 	tg.Demand = z.chainLoad(d.floors)
-	if z.number(z.load) != signal.Fresh {
+	if z.number(z.load) != signal.Fresh && !z.rests() {
 		z.miss(MissingLoad, "")
 	}
 	d.reactive = z.reactive()
 	z.latencyPart(0) // for what it misses: what it asks for hangs on the bounds
 	tg.Missing, tg.DataFresh = z.missing, len(z.missing) == 0
-	tg.Unmeasured = z.unmeasured()
+	tg.Unmeasured, tg.AtRest, tg.SeenAtZero = z.unmeasured(), z.rests(), z.zero == ZeroAllowed && z.seen()
 	tg.LiveAlone = z.unforeseen && z.onlyForecast()
 	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
@@ -169,15 +172,15 @@ func (d *Demand) Within(b Bounds) Target {
 		tg.Parts = append(tg.Parts, Part{Kind: PartLink, Name: z.svc.LinkGroup, Replicas: fleet.KnownAt(b.Link, z.now),
 			Why: b.LinkWhy})
 	}
-	floors := max(most(tg.Parts), z.svc.Min, 0)
+	floors := max(most(tg.Parts), z.least())
 	reactive := most(d.reactive)
 	tg.Parts = append(tg.Parts, d.reactive...)
 	if latency, ok := z.latencyPart(max(floors, reactive)); ok {
 		reactive = max(reactive, most([]Part{latency}))
 		tg.Parts = append(tg.Parts, latency)
 	}
-	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(max(0, z.svc.Min), z.now),
-		Why: reason.Of(reason.OwnMinimum)})
+	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(z.least(), z.now),
+		Why: z.whyLeast()})
 	tg.Wanted = max(floors, reactive)
 	z.decide(&tg, z.asks(tg.Parts, floors, reactive))
 	tg.Notes = z.notes

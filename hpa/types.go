@@ -18,6 +18,8 @@ type Live struct {
 	Load fleet.Known[float64]
 	// Steady is the mean of Load over the last minutes: a moment alone says too little of where the load stands.
 	Steady fleet.Known[float64]
+	// Whole says that Load was measured of the service as one, as an ingress does, and not of its pods.
+	Whole bool
 	// LoadSignal is what Load counts. It may differ from the portrait's signal (an exporter came or went); such a Load says nothing about
 	// the tide.
 	LoadSignal portrait.Signal
@@ -167,6 +169,10 @@ type Target struct {
 	// Unconfirmed says what was measured and is not believed, since the ready replicas could not have served it and do
 	// not bear it out.
 	Unconfirmed []reason.Reason
+	// AtRest says that the service stands at zero, and that every signal which needs no pod is fresh.
+	AtRest bool
+	// SeenAtZero says that every signal which needs no pod is fresh, whether or not there are pods.
+	SeenAtZero bool
 	// Unmeasured says that no latency is measured of a service whose service level is a latency: CPU sizes it, at the utilisation for latency.
 	Unmeasured bool
 	// LiveAlone says that the one thing missing is a forecast to trust, and that it has been for so long that scale-in uses live signals.

@@ -422,6 +422,10 @@ const (
 	LatencyMissing    Code = "LatencyMissing"
 	LatencyAt         Code = "LatencyAt"
 	OwnMinimum        Code = "OwnMinimum"
+	OneStays          Code = "OneStays"
+	HPAMinimum        Code = "HPAMinimum"
+	NoPods            Code = "NoPods"
+	ArrivesAtZero     Code = "ArrivesAtZero"
 	LinkAsks          Code = "LinkAsks"
 	RoomForPart       Code = "RoomForPart"
 	QuotaLeaves       Code = "QuotaLeaves"
@@ -896,7 +900,13 @@ var groups = []group{
 		LatencyMissing:    {"no latency measured", "the latency is missing or too old"},
 		LatencyAt:         {"latency %s, limit %s", "the latency and its limit"},
 		OwnMinimum:        {"the service's own bound", "replicas.min"},
-		LinkAsks:          {"%s demands %s, of which %s comes here", "what the call chain sends to the service"},
+		HPAMinimum: {"the owner's minReplicas of HorizontalPodAutoscaler %s",
+			"no floor goes below the owner's minReplicas"},
+		OneStays: {"one replica stays, as nothing would wake the service",
+			"replicas.min is 0, and no signal is read without pods"},
+		NoPods:        {"no pods, so nothing of theirs is missing", "the service stands at zero"},
+		ArrivesAtZero: {"%s is %s", "a service that scales to zero keeps a replica while anything arrives or waits"},
+		LinkAsks:      {"%s demands %s, of which %s comes here", "what the call chain sends to the service"},
 		RoomForPart: {"pool %s has room for %s%% of what its services ask for beyond the medians of their tides",
 			"the pool does not hold all insurance"},
 		QuotaLeaves:  {"quota %s leaves %s: {}", "what the tenant may use"},

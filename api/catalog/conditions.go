@@ -22,6 +22,7 @@ const (
 	ConditionCapacity      = "CapacityLearned"
 	ConditionNotByLoad     = "LatencyNotByLoad"
 	ConditionTarget        = "TargetKnown"
+	ConditionZero          = "ScalesToZero"
 	ConditionStoreReady    = "StoreReady"
 	ConditionAgentAlive    = "AgentAlive"
 	ConditionClean         = "Clean"
@@ -62,6 +63,8 @@ var types = map[string]string{
 	ConditionTarget: "the pods of a target that is neither a Deployment nor a StatefulSet are known by selector, " +
 		"revision and " +
 		"requests; there only for such a target",
+	ConditionZero: "the service scales to zero, and a signal that needs no pod wakes it; there only where " +
+		"replicas.min is 0",
 	ConditionStoreReady:    "the store takes the journal",
 	ConditionAgentAlive:    "the node agents of a pool, or of a loan's machine, show life",
 	ConditionClean:         "the node side reported a loan's parcel empty for its hand-over",
@@ -252,6 +255,18 @@ var (
 		"the %s has no pod template that is read, and no pod, so what a replica requests is not known: no room is kept "+
 			"for it, and its CPU does not size it").
 		do("run one replica; its requests count from then on")
+
+	ServiceZeroAllowed = verdict(Service, ConditionZero, yes, "SignalAtZero",
+		"the service scales to zero; %s is read without its pods and wakes it, and so does its forecast")
+	ServiceZeroMissing = verdict(Service, ConditionZero, no, "SignalMissing",
+		"%s is missing or too old: replicas stay as they are, and at zero the forecast alone wakes the service").
+		do("bring the source or the query back")
+	ServiceZeroUnread = verdict(Service, ConditionZero, no, "NoSignalAtZero",
+		"no signal of the service is read while it has no pods, so one replica stays; to fix: state a metric of type Query, "+
+			"slo.throughput, slo.backlog, or the preset of an ingress, or set replicas.min to 1")
+	ServiceZeroNotServed = verdict(Service, ConditionZero, no, "AutoscalerKeepsOne",
+		"the HorizontalPodAutoscaler %s has minReplicas %d, and no floor goes below it; to fix: set its minReplicas to 0, "+
+			"which needs Kubernetes 1.37 and an Object or External metric, or set replicas.min to 1")
 
 	ServiceNotByLoad = verdict(Service, ConditionNotByLoad, yes, "LoadIsNotTheCause",
 		"%s breaks at low loads too: more replicas do not help, and none are added for it").

@@ -47,7 +47,6 @@ type ElasticServiceList struct {
 // ElasticServiceSpec is what the operator wants.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.linkRatio) || has(self.linkGroup)",message="a link ratio needs a link group",fieldPath=".linkRatio"
-// +kubebuilder:validation:XValidation:rule="self.actuation != 'HPAFloor' || self.replicas.min >= 1",message="actuation HPAFloor keeps an HPA's minReplicas, which cannot be 0: set replicas.min to 1 or more"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.minReplicas) || w.minReplicas <= self.replicas.max)",message="a window's minReplicas above replicas.max can never be reached: raise replicas.max or lower the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaleIn) || self.targetRef.kind == 'Deployment' && self.actuation != 'HPAFloor'",message="a staged scale-in needs a Deployment under actuation Scale: pods of a StatefulSet leave in their order, and an HPA chooses none",fieldPath=".scaleIn"
@@ -233,7 +232,9 @@ type Metric struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="replicas.min must not exceed replicas.max"
 type ReplicaBounds struct {
-	// Min is the least number of replicas at any time.
+	// Min is the least number of replicas at any time. At 0 the service scales to zero, where a signal wakes it that is
+	// read without its pods: a metric of type Query, slo.throughput, slo.backlog, or the preset of an ingress. Without one
+	// a replica stays. No floor goes below the minReplicas that the owner of a HorizontalPodAutoscaler set.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Min int32 `json:"min"`

@@ -185,12 +185,23 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 			delete(l.portraits, id)
 			continue
 		}
-		todo = append(todo, work{id, b})
+		todo = append(todo, work{id, l.quiet(id, b, r.from, to)})
 		l.p.Alive() // a backfill of many services takes minutes
 	}
 	at := make(map[fleet.ServiceID]int, len(todo))
 	for i := range todo {
 		at[todo[i].id] = i
+	}
+	for i := range r.services {
+		id := r.services[i].ID
+		p, known := l.portraits[id]
+		if _, read := at[id]; read || !known || !p.Begun() {
+			continue
+		}
+		// A service that rests has no samples, and is learned all the same.
+		if b := l.quiet(id, portrait.Batch{}, r.from, to); b.CPU.Len() > 0 {
+			at[id], todo = len(todo), append(todo, work{id, b})
+		}
 	}
 	for i := range r.services {
 		if k, ok := at[r.services[i].ID]; ok {
@@ -251,6 +262,12 @@ func (l *Loop) fold(ctx context.Context, r reading, s *fleet.Snapshot) error {
 	}
 	l.sumUp(r.services, of, to)
 	return nil
+}
+
+// quiet puts into a batch that the load of a service was nothing while it stood at zero.
+func (l *Loop) quiet(id fleet.ServiceID, b portrait.Batch, from, to time.Time) portrait.Batch {
+	p := l.portraits[id]
+	return l.progressOf(id).rests.fill(b, p.Signal, p.Step, from, to)
 }
 
 // project makes every tide again.

@@ -130,6 +130,8 @@ type progress struct {
 	apart aparts
 	// looks is what the totals of live samples remember.
 	looks signal.Looks
+	// rests are when it stood at zero.
+	rests rests
 }
 
 // New returns a loop that has yet to watch its first window.
@@ -299,6 +301,7 @@ func (l *Loop) Cycle(ctx context.Context) (wrote bool, err error) {
 func (l *Loop) keepForNext(now time.Time, plan *planner.Plan, receipt *Receipt) {
 	for i := range plan.Targets {
 		t := &plan.Targets[i]
+		l.progressOf(t.Service).rests.note(now, t.AtRest, 3*l.o.React)
 		if t.Decision.At.IsZero() {
 			continue
 		}

@@ -198,10 +198,7 @@ func (a *applier) setFloor(ctx context.Context, w *protocol.Write, c *protocol.S
 		return written{}, object.Stale("HorizontalPodAutoscaler %s: %w", s.Target, err)
 	}
 	notes := a.epochNote(h.UID)
-	own := h.Min
-	if h.Adopted.OK {
-		own = h.Adopted.Value
-	}
+	own := h.Own()
 	notes[v1alpha1.AnnotationAdopted] = strconv.Itoa(int(own))
 	body := object.MergePatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": h.ResourceVersion, "annotations": notes},

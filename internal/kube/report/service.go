@@ -289,6 +289,7 @@ func (v *serviceView) conditions(o *v1alpha1.ElasticService) []metav1.Condition 
 	v.capacity(c)
 	v.bottleneck(c)
 	v.known(c)
+	v.zero(c)
 	return c.list
 }
 
@@ -332,6 +333,26 @@ func (v *serviceView) known(c *conditions) {
 		c.set(catalog.ServiceTargetRevisionUnknown, v.svc.TargetKind)
 	default:
 		c.set(catalog.ServiceTargetKnown)
+	}
+}
+
+// zero says whether a service whose minimum is 0 scales to zero, and what keeps it from that.
+func (v *serviceView) zero(c *conditions) {
+	names := strings.Join(hpa.ReadAtZero(v.svc), ", ")
+	if names == "" && v.svc.HPA != nil {
+		names = "the metric of HorizontalPodAutoscaler " + v.svc.HPA.Name
+	}
+	switch zero := hpa.ZeroOf(v.svc); {
+	case zero == hpa.ZeroNotAsked || v.svc.Blocked.Any():
+		c.drop(catalog.ConditionZero)
+	case zero == hpa.ZeroUnread:
+		c.set(catalog.ServiceZeroUnread)
+	case zero == hpa.ZeroNotServed:
+		c.set(catalog.ServiceZeroNotServed, v.svc.HPA.Name, v.svc.HPA.Own)
+	case v.target == nil || !v.target.SeenAtZero:
+		c.set(catalog.ServiceZeroMissing, names)
+	default:
+		c.set(catalog.ServiceZeroAllowed, names)
 	}
 }
 

@@ -55,7 +55,8 @@ func (a *assembly) addServices() {
 			}
 		}
 		if h := hpas[f.Facts.Key]; len(h) == 1 {
-			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].Min, Max: h[0].Max, Version: h[0].ResourceVersion}
+			s.HPA = &fleet.HPAFacts{Name: h[0].Name, Min: h[0].Min, Max: h[0].Max, Version: h[0].ResourceVersion,
+				Own: h[0].Own()}
 			if s.Actuation == fleet.ByHPAFloor {
 				a.observeFloor(&s, f, h[0])
 			}

@@ -217,6 +217,14 @@ type ScalerFacts struct {
 	Paused bool
 }
 
+// Own is the minReplicas that the owner of an HPA wants: what they were before our first floor.
+func (f *ScalerFacts) Own() int32 {
+	if f.Adopted.OK {
+		return f.Adopted.Value
+	}
+	return f.Min
+}
+
 // NewHPAFacts reads a HorizontalPodAutoscaler.
 func NewHPAFacts(h *autoscalingv2.HorizontalPodAutoscaler) *ScalerFacts {
 	f := &ScalerFacts{Header: object.HeaderOf(h), Min: replicasOf(h.Spec.MinReplicas), Max: h.Spec.MaxReplicas,

@@ -111,6 +111,14 @@ func (w *World) Prefetch(_ context.Context, services []fleet.Service, now time.T
 		} else {
 			of.CPU = w.sample(now, portrait.CPU, load)
 		}
+		for _, m := range services[i].Metrics {
+			if m.Type == fleet.MetricQuery { // a queue in which a second's work waits
+				if of.Queries == nil {
+					of.Queries = map[string]fleet.Known[float64]{}
+				}
+				of.Queries[m.Name] = w.sample(now, portrait.Requests, load)
+			}
+		}
 		for j := range services[i].Pods {
 			p := &services[i].Pods[j]
 			if each := w.sample(now, portrait.CPU, load/float64(services[i].Ready())); p.Ready && each.OK && !math.IsNaN(each.Value) {

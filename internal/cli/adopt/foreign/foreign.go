@@ -69,6 +69,7 @@ func (a *Adoption) finish(of string, utilisation int32) (*Adoption, error) {
 			return nil, err
 		}
 		if finding == nil {
+			a.noteZero()
 			slices.Sort(a.Lost)
 			a.Lost = slices.Compact(a.Lost)
 			return a, nil
@@ -85,6 +86,18 @@ func (a *Adoption) finish(of string, utilisation int32) (*Adoption, error) {
 		default:
 			return nil, fmt.Errorf("%s scales what Springtide cannot: %s: %s", of, finding.Field, finding.Message)
 		}
+	}
+}
+
+// noteZero says that a minimum of 0 is kept at 1 where nothing that is taken over would wake the service.
+func (a *Adoption) noteZero() {
+	spec := &a.Service.Spec
+	if spec.Replicas.Min > 0 || spec.Actuation == string(fleet.ByHPAFloor) {
+		return
+	}
+	if !slices.ContainsFunc(spec.Metrics, func(m v1alpha1.Metric) bool { return m.Type == "Query" }) {
+		a.note("replicas.min 0: one replica stays until the service has a signal that is read without pods, " +
+			"as a metric of type Query")
 	}
 }
 
@@ -163,10 +176,7 @@ func FromHPA(hpa *autoscalingv2.HorizontalPodAutoscaler, o Options) (*Adoption, 
 	s.Spec.Actuation = string(fleet.ByHPAFloor)
 	s.Spec.Replicas = v1alpha1.ReplicaBounds{Min: 1, Max: hpa.Spec.MaxReplicas}
 	if least := hpa.Spec.MinReplicas; least != nil {
-		s.Spec.Replicas.Min = max(*least, 1)
-		if *least < 1 {
-			a.lose("spec.minReplicas", "actuation HPAFloor keeps one replica or more")
-		}
+		s.Spec.Replicas.Min = max(*least, 0)
 	}
 	return a.finish("HorizontalPodAutoscaler "+hpa.Name, cmp.Or(o.Utilisation, cpuTarget(hpa)))
 }

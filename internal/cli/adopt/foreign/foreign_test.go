@@ -225,6 +225,28 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
+// TestZeroIsTaken: a minimum of 0 stays 0, and where nothing that is taken over wakes the service, a note says so.
+func TestZeroIsTaken(t *testing.T) {
+	noQuery := strings.Replace(kedaText, `  {type: prometheus, metadata: {query: 'sum(rate(mails_total[2m]))', threshold: "40"}},`+"\n", "", 1)
+	for name, c := range map[string]struct {
+		text  string
+		noted bool
+	}{
+		"HorizontalPodAutoscaler":         {strings.Replace(hpaText, "minReplicas: 2", "minReplicas: 0", 1), false},
+		"ScaledObject with a query":       {kedaText, false},
+		"ScaledObject by CPU and a clock": {noQuery, true},
+	} {
+		a, err := read(t, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted := strings.Contains(strings.Join(a.Notes, "\n"), "one replica stays")
+		if a.Service.Spec.Replicas.Min != 0 || noted != c.noted || slices.Contains(a.Lost, "spec.minReplicas") {
+			t.Errorf("%s: minimum %d, notes %q, lost %q", name, a.Service.Spec.Replicas.Min, a.Notes, a.Lost)
+		}
+	}
+}
+
 func TestTaken(t *testing.T) {
 	windows := func(a *Adoption) []string {
 		var out []string
