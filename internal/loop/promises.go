@@ -262,8 +262,12 @@ func (v *view) does(work *fleet.Level) float64 {
 	return portrait.CapacityPerReplica(*v.portrait, v.svc.Request, 1).Value
 }
 
-// idle reports whether the service is known to have no load. One that is measured by the CPU that it uses never is.
+// idle reports whether the service is known to have no load. One that is measured by the CPU that it uses never is,
+// unless it stands at zero and nothing asks for a replica.
 func (v *view) idle() bool {
+	if t := v.target; t != nil && t.AtRest && t.Wanted == 0 {
+		return true
+	}
 	return v.live.LoadSignal == portrait.Requests && v.fresh(v.live.Load.At) && v.live.Load.OK && v.live.Load.Value == 0
 }
 

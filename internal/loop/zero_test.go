@@ -97,6 +97,9 @@ func TestRestsAtNight(t *testing.T) {
 					t.Fatalf("%d of 2 tides are trusted at %s, in a night at zero", r.Trusted, r.At)
 				}
 			}
+			if sum := accountOf(t, w.World, "shop/svc-000").Budget.Sum(); sum.Unknown > 10 || sum.Known() < 14*60 {
+				t.Errorf("%+v minutes of 15 hours: a night at zero keeps its levels", sum)
+			}
 		})
 	}
 	kept := newOffice(1, false)
