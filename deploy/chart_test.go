@@ -288,6 +288,81 @@ func where(t *testing.T) {
 	}
 }
 
+// workloads are the pod templates of what Helm makes, by kind and name.
+func workloads(t *testing.T, made []byte) map[string]corev1.PodTemplateSpec {
+	t.Helper()
+	out := map[string]corev1.PodTemplateSpec{}
+	for _, doc := range bytes.Split(made, []byte("\n---\n")) {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct{ Template corev1.PodTemplateSpec }
+		}
+		if err := yaml.Unmarshal(doc, &o); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		if len(o.Spec.Template.Spec.Containers) > 0 {
+			out[o.Kind+" "+o.Metadata.Name] = o.Spec.Template
+		}
+	}
+	return out
+}
+
+// TestChartPods: each component takes labels, annotations, spread, environment and volumes, next to its own.
+func TestChartPods(t *testing.T) {
+	plain := []string{"--no-hooks=false", "--set", "agent.enabled=true", "--set", "scheduler.enabled=true",
+		"--set", "controller.config.interval=30s"}
+	before, err := template(t, plain...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := plain
+	for _, of := range []string{"controller", "agent", "scheduler"} {
+		for _, v := range []string{"podLabels.team=" + of, `podLabels.app\.kubernetes\.io/name=other`, "podAnnotations.seen=" + of,
+			"topologySpreadConstraints[0].maxSkew=3", "topologySpreadConstraints[0].topologyKey=rack",
+			"topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway", "extraEnv[0].name=HTTPS_PROXY",
+			"extraEnv[0].value=http://" + of, "extraVolumes[0].name=ca", "extraVolumes[0].configMap.name=" + of,
+			"extraVolumeMounts[0].name=ca", "extraVolumeMounts[0].mountPath=/etc/ca"} {
+			args = append(args, "--set", of+"."+v)
+		}
+	}
+	after, err := template(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, now := workloads(t, before), workloads(t, after)
+	for name, of := range map[string]string{"Deployment springtide-controller": "controller",
+		"DaemonSet springtide-agent": "agent", "Deployment springtide-scheduler": "scheduler",
+		"Job springtide-uninstall": "controller"} {
+		want, got := was[name], now[name]
+		if len(want.Spec.Containers) == 0 {
+			t.Fatalf("no %s", name)
+		}
+		want.Labels["team"] = of
+		if want.Annotations == nil {
+			want.Annotations = map[string]string{}
+		}
+		want.Annotations["seen"] = of
+		if !strings.HasPrefix(name, "Job") {
+			want.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 3, TopologyKey: "rack",
+				WhenUnsatisfiable: corev1.ScheduleAnyway}}
+		}
+		c := &want.Spec.Containers[0]
+		c.Env = append(c.Env, corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://" + of})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "ca", MountPath: "/etc/ca"})
+		want.Spec.Volumes = append(want.Spec.Volumes, corev1.Volume{Name: "ca", VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: of}}}})
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	for _, bad := range []string{"agent.extraVolumeMounts[0].name=ca", "scheduler.extraEnv[0].value=x", "controller.podLabel.a=b"} {
+		if _, err := template(t, "--set", bad); err == nil {
+			t.Errorf("--set %s is accepted", bad)
+		}
+	}
+}
+
 // TestChartClusters: the chart's rules for one of several clusters, or for all, are what `springtide rules` makes of them, and its controller and dashboards read that cluster.
 func TestChartClusters(t *testing.T) {
 	rule := func(objects map[string]any) map[string]any {

@@ -23,6 +23,23 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- with .values.affinity }}{{ $_ := set $.pod "affinity" . }}{{ end }}
 {{- end }}
 
+{{/*
+What values add to a component's pods: labels, annotations, spread, and the environment and volumes of its container. A label of ours stays,
+since selectors need it.
+*/}}
+{{- define "springtide.custom" -}}
+{{- $v := .values }}
+{{- $m := .template.metadata }}
+{{- $pod := .template.spec }}
+{{- $c := first $pod.containers }}
+{{- with $v.podLabels }}{{ $_ := set $m "labels" (merge $m.labels .) }}{{ end }}
+{{- with $v.podAnnotations }}{{ $_ := set $m "annotations" (merge (default dict $m.annotations) .) }}{{ end }}
+{{- with $v.topologySpreadConstraints }}{{ $_ := set $pod "topologySpreadConstraints" . }}{{ end }}
+{{- with $v.extraEnv }}{{ $_ := set $c "env" (concat (default list $c.env) .) }}{{ end }}
+{{- with $v.extraVolumes }}{{ $_ := set $pod "volumes" (concat (default list $pod.volumes) .) }}{{ end }}
+{{- with $v.extraVolumeMounts }}{{ $_ := set $c "volumeMounts" (concat (default list $c.volumeMounts) .) }}{{ end }}
+{{- end }}
+
 {{/* Metrics by TLS, as the component secure-metrics of deploy/base has them. */}}
 {{- define "springtide.secureMetrics" -}}
 {{- $o := .object }}
@@ -93,6 +110,7 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- range $m := $pod.volumes }}{{ if ne $m.name "store" }}{{ $rest = append $rest $m }}{{ end }}{{ end }}
 {{- $_ := set $pod "volumes" $rest }}
 {{- end }}
+{{- include "springtide.custom" (dict "values" $v.controller "template" $spec.template) }}
 {{- end }}
 
 {{/* A component next to the controller: its pods' images, place, resources and arguments. */}}
@@ -103,6 +121,7 @@ The documents of a file below files/, in the release's namespace. The files hold
 {{- $c := first $pod.containers }}
 {{- with .values.resources }}{{ $_ := set $c "resources" . }}{{ end }}
 {{- with .values.extraArgs }}{{ $_ := set $c "args" (concat $c.args .) }}{{ end }}
+{{- include "springtide.custom" (dict "values" .values "template" .object.spec.template) }}
 {{- end }}
 
 {{/* What the components hostpid and resctrl of deploy/base/agent add. */}}
