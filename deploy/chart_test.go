@@ -318,7 +318,8 @@ func TestChartPods(t *testing.T) {
 	}
 	args := plain
 	for _, of := range []string{"controller", "agent", "scheduler"} {
-		for _, v := range []string{"podLabels.team=" + of, `podLabels.app\.kubernetes\.io/name=other`, "podAnnotations.seen=" + of,
+		for _, v := range []string{"podLabels.team=" + of, `podLabels.app\.kubernetes\.io/name=other`,
+			"podAnnotations.seen=" + of,
 			"topologySpreadConstraints[0].maxSkew=3", "topologySpreadConstraints[0].topologyKey=rack",
 			"topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway", "extraEnv[0].name=HTTPS_PROXY",
 			"extraEnv[0].value=http://" + of, "extraVolumes[0].name=ca", "extraVolumes[0].configMap.name=" + of,
@@ -356,7 +357,8 @@ func TestChartPods(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
-	for _, bad := range []string{"agent.extraVolumeMounts[0].name=ca", "scheduler.extraEnv[0].value=x", "controller.podLabel.a=b"} {
+	for _, bad := range []string{"agent.extraVolumeMounts[0].name=ca", "scheduler.extraEnv[0].value=x",
+		"controller.podLabel.a=b"} {
 		if _, err := template(t, "--set", bad); err == nil {
 			t.Errorf("--set %s is accepted", bad)
 		}

@@ -269,7 +269,8 @@ func festival(name string, from time.Time, d time.Duration, services []v1alpha1.
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FestivalPlan"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.FestivalPlanSpec{TimeZone: "UTC", Approved: true, Phases: []v1alpha1.FestivalPhase{{Name: "peak"}},
-			When: v1alpha1.FestivalWhen{From: from.UTC().Format("2006-01-02T15:04"), To: from.Add(d).UTC().Format("2006-01-02T15:04")}},
+			When: v1alpha1.FestivalWhen{From: from.UTC().Format("2006-01-02T15:04"),
+				To: from.Add(d).UTC().Format("2006-01-02T15:04")}},
 	}
 	for i := range services {
 		floor := min(int32(float64(services[i].Spec.Replicas.Max)*factor), services[i].Spec.Replicas.Max)

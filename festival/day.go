@@ -38,8 +38,9 @@ func ParseDay(region, text string) (Day, error) {
 			return d, nil
 		}
 	}
-	return Day{}, fmt.Errorf("day %q is not known: write a date such as 11-11, a weekday such as last Friday of November, "+
-		"or the name of a day of the calendar with its region", text)
+	return Day{},
+		fmt.Errorf("day %q is not known: write a date such as 11-11, a weekday such as last Friday of November, "+
+			"or the name of a day of the calendar with its region", text)
 }
 
 // named finds a day of a region's calendar in the years that its tables know.

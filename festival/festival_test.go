@@ -156,8 +156,9 @@ func yearly(t *testing.T, region, day string) festival.Plan {
 		t.Fatal(err)
 	}
 	return festival.Plan{ID: "p", Zone: zone(t, "Asia/Shanghai"),
-		When:   festival.When{Day: d, From: festival.Clock{Day: -1}, To: festival.Clock{Day: 7}},
-		Phases: []festival.Phase{{RampUp: time.Hour, RampDown: time.Hour, Lifts: []festival.Lift{{Service: "a/b", Factor: 2}}}}}
+		When: festival.When{Day: d, From: festival.Clock{Day: -1}, To: festival.Clock{Day: 7}},
+		Phases: []festival.Phase{{RampUp: time.Hour, RampDown: time.Hour, Lifts: []festival.Lift{{Service: "a/b",
+			Factor: 2}}}}}
 }
 
 func TestYearlyOccurrences(t *testing.T) {
@@ -192,7 +193,8 @@ func TestYearlyOccurrences(t *testing.T) {
 func TestInForce(t *testing.T) {
 	at := time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 	plan := func(id string, age int, approved bool, priority int32, from, to int, service fleet.ServiceID) festival.Plan {
-		return festival.Plan{ID: id, Zone: time.UTC, Approved: approved, Priority: priority, Since: at.Add(-time.Duration(age) * time.Hour),
+		return festival.Plan{ID: id, Zone: time.UTC, Approved: approved, Priority: priority,
+			Since: at.Add(-time.Duration(age) * time.Hour),
 			When: festival.When{First: fleet.Date{Year: 2026, Month: time.November, Day: 11},
 				From: festival.Clock{Hour: from}, To: festival.Clock{Hour: to}},
 			Phases: []festival.Phase{{Freeze: true, Lifts: []festival.Lift{{Service: service, Factor: 2}}}}}
@@ -210,7 +212,8 @@ func TestInForce(t *testing.T) {
 			map[string]string{"a": "b from 4", "b": "4-7 "}},
 		{"the approved one stays", []festival.Plan{plan("a", 1, true, 0, 1, 5, "s/x"), plan("b", 2, false, 0, 4, 7, "s/x")},
 			map[string]string{"a": "1-5 ", "b": "a from 4"}},
-		{"who is refused excludes nothing", []festival.Plan{plan("a", 3, true, 0, 1, 5, "s/x"), plan("b", 2, true, 0, 4, 7, "s/x"),
+		{"who is refused excludes nothing", []festival.Plan{plan("a", 3, true, 0, 1, 5, "s/x"), plan("b", 2, true, 0,
+			4, 7, "s/x"),
 			plan("c", 1, true, 0, 6, 8, "s/x")}, map[string]string{"a": "1-5 ", "b": "a from 4", "c": "6-8 "}},
 		{"the higher one speaks", []festival.Plan{plan("a", 2, true, 0, 1, 9, "s/x"), plan("b", 1, true, 5, 4, 7, "s/x")},
 			map[string]string{"a": "1-4 7-9 ", "b": "4-7 "}},

@@ -71,7 +71,8 @@ func Expand(p *Plan, now time.Time) fleet.Festival {
 			p.occur(&f, first)
 			return f
 		}
-		f.Problem = fmt.Sprintf("the day does not come in %d, as far as the calendar knows: write another year, or dates", p.When.Year)
+		f.Problem = fmt.Sprintf("the day does not come in %d, as far as the calendar knows: "+
+			"write another year, or dates", p.When.Year)
 		return f
 	}
 	this := now.In(p.Zone).Year()

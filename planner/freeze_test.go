@@ -14,7 +14,8 @@ func TestFestivalFreezes(t *testing.T) {
 		start, end time.Duration
 		held       string
 	}{
-		"in force":     {true, -time.Hour, time.Hour, "change window sale until 2026-03-02 23:00 UTC: phase peak of the festival plan"},
+		"in force": {true, -time.Hour, time.Hour,
+			"change window sale until 2026-03-02 23:00 UTC: phase peak of the festival plan"},
 		"not approved": {false, -time.Hour, time.Hour, ""},
 		"over":         {true, -time.Hour, 0, ""},
 		"to come":      {true, time.Second, time.Hour, ""},

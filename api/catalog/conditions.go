@@ -409,9 +409,10 @@ var (
 var (
 	FestivalAccepted = accepted(Festival, "every lift names a service")
 
-	FestivalReadyApproved    = verdict(Festival, ConditionReady, yes, "Approved", "the lifts begin at their start")
-	FestivalReadyLifting     = verdict(Festival, ConditionReady, yes, "Lifting", "the lifts are in force")
-	FestivalReadyRefused     = verdict(Festival, ConditionReady, no, "Refused", "the plan was not accepted and lifts nothing")
+	FestivalReadyApproved = verdict(Festival, ConditionReady, yes, "Approved", "the lifts begin at their start")
+	FestivalReadyLifting  = verdict(Festival, ConditionReady, yes, "Lifting", "the lifts are in force")
+	FestivalReadyRefused  = verdict(Festival, ConditionReady, no, "Refused",
+		"the plan was not accepted and lifts nothing")
 	FestivalReadyOver        = verdict(Festival, ConditionReady, no, "Over", "the festival is over")
 	FestivalReadyNotApproved = verdict(Festival, ConditionReady, no, "NotApproved",
 		"the plan is only computed: set spec.approved to let it act")

@@ -486,7 +486,8 @@ func TestPlaneReport(t *testing.T) {
 	j.Namespace = "default"
 	p.create(t, object.GVRJobs, j)
 	f := &v1alpha1.FestivalPlan{ObjectMeta: metav1.ObjectMeta{Name: "f-" + id}}
-	f.Spec = kubetest.Festival(time.Now(), time.Now().Add(time.Hour), v1alpha1.FestivalLift{Namespace: "default", Service: id,
+	f.Spec = kubetest.Festival(time.Now(), time.Now().Add(time.Hour), v1alpha1.FestivalLift{Namespace: "default",
+		Service:  id,
 		Replicas: kubetest.Ptr(int32(3))})
 	p.create(t, object.GVRFestivals, f)
 	p.create(t, object.GVRLoans, kubetest.Loan("l-"+id, "n-"+id, "", 0, 0))

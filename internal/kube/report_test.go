@@ -681,17 +681,20 @@ func TestReportRefusedFestivals(t *testing.T) {
 		f.Spec.Approved = true
 		return f
 	}
-	old, young, unreadable, kept := plan("old", 2*time.Hour), plan("young", time.Hour), plan("unreadable", 0), plan("kept", 0)
+	old, young, unreadable, kept := plan("old", 2*time.Hour), plan("young", time.Hour), plan("unreadable", 0),
+		plan("kept", 0)
 	unreadable.Spec.TimeZone = "Mars/Olympus"
 	kept.Spec = v1alpha1.FestivalPlanSpec{Approved: true} // of the shape before, whose fields the API server left out
 	r := newReported(t, append(kubetest.Shop(), young, old, unreadable, kept)...)
 	r.cycle(t, nil)
 	for name, want := range map[string]string{
 		"old": "Accepted: every lift names a service",
-		"young": "Conflicted: plan old lifts shop/cart at 2026-06-01 11:00 UTC too: take the lift out of one of the two, or give " +
+		"young": "Conflicted: plan old lifts shop/cart at 2026-06-01 11:00 UTC too: take the lift out of one of the two, " +
+			"or give " +
 			"one the higher spec.priority; until then this plan lifts nothing",
-		"unreadable": `InvalidSpec: spec.timeZone: zone "Mars/Olympus" is not an IANA zone: write one such as Asia/Shanghai, or UTC`,
-		"kept":       "InvalidSpec: the plan has neither timeZone nor phases: write it again, as docs/howto.md shows",
+		"unreadable": `InvalidSpec: spec.timeZone: zone "Mars/Olympus" is not an IANA zone: ` +
+			`write one such as Asia/Shanghai, or UTC`,
+		"kept": "InvalidSpec: the plan has neither timeZone nor phases: write it again, as docs/howto.md shows",
 	} {
 		s := objectNow[v1alpha1.FestivalPlan](t, r.world, object.GVRFestivals, name).Status
 		if got := s.Conditions[0].Reason + ": " + s.Conditions[0].Message; got != want {

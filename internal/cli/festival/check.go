@@ -89,7 +89,8 @@ func checkPlans(ctx context.Context, o *cluster.Options, c *cluster.Clients, pla
 				checks[i].Unknown = append(checks[i].Unknown, string(l.Service))
 			}
 			if !l.Ramp {
-				checks[i].lifts = append(checks[i].lifts, []string{l.Phase, string(l.Service), cell.Stamp(&metav1.Time{Time: l.Start}),
+				checks[i].lifts = append(checks[i].lifts, []string{l.Phase, string(l.Service),
+					cell.Stamp(&metav1.Time{Time: l.Start}),
 					cell.Stamp(&metav1.Time{Time: l.End}), liftText(l)})
 			}
 		}

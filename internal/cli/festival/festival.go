@@ -29,7 +29,8 @@ func NewCommand(o *cluster.Options) *cobra.Command {
 		Use:     "festival check|apply|status -f PLAN.yaml",
 		Short:   "Prepare a festival: compare demand with supply, put the plan in force, follow it",
 		Example: "  springtide festival check -f double-eleven.yaml\n  springtide festival apply -f double-eleven.yaml --approve",
-		Long: "Prepare a festival: a plan lifts named services in phases, by a factor on the forecast load or to a floor of replicas.\n\n" +
+		Long: "Prepare a festival: a plan lifts named services in phases, by a factor on the forecast load " +
+			"or to a floor of replicas.\n\n" +
 			"check computes the plan hour by hour against what online has, apply gives it to the cluster, status follows it. A plan acts only when\n" +
 			"it says approved: true.",
 	}, newFestivalCheckCommand(&check), newFestivalApplyCommand(&apply), newFestivalStatusCommand(&status))

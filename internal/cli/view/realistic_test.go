@@ -36,8 +36,11 @@ func realistic(t *testing.T) []runtime.Object {
  "status": {"phase": "WrittenOff", "epoch": 12, "since": "2026-11-20T08:00:00Z", "due": "2026-11-20T08:06:00Z", "expectedUntil": "2026-11-20T20:00:00Z", "reason": "4 pods did not end within their grace and the machine was cut off by its taint"}}
 {"apiVersion": "springtide.dev/v1alpha1", "kind": "ElasticJob", "metadata": {"name": "pretrain-llm-70b-run-0042", "namespace": "research-foundation"}, "spec": {"priority": "High", "members": [{"role": "worker", "min": 128, "max": 2048}]},
  "status": {"observedGeneration": 2, "desired": 2048, "active": 1984, "lastRecallTime": "2026-11-20T08:00:00Z", "gang": {"phase": "BackedOff"}, "eta": {"expected": "2026-11-20T22:00:00Z", "reason": "StableRoom"}, "reason": "waits for room on stable machines"}}
-{"apiVersion": "springtide.dev/v1alpha1", "kind": "FestivalPlan", "metadata": {"name": "double-eleven-2026-main-venue"}, "spec": {"approved": true},
- "status": {"phase": "Waiting", "start": "2026-11-10T16:00:00Z", "end": "2026-11-11T16:00:00Z", "conditions": [{"type": "Accepted", "status": "False", "reason": "ServiceNotFound", "lastTransitionTime": "2026-11-20T08:00:00Z", "message": "x"}]}}
+{"apiVersion": "springtide.dev/v1alpha1", "kind": "FestivalPlan",
+	"metadata": {"name": "double-eleven-2026-main-venue"}, "spec": {"approved": true},
+ "status": {"phase": "Waiting", "start": "2026-11-10T16:00:00Z", "end": "2026-11-11T16:00:00Z",
+	"conditions": [{"type": "Accepted", "status": "False", "reason": "ServiceNotFound",
+	"lastTransitionTime": "2026-11-20T08:00:00Z", "message": "x"}]}}
 {"apiVersion": "springtide.dev/v1alpha1", "kind": "NodeShare", "metadata": {"name": "gpu-h800-rack17-node042"}, "spec": {"nodeUID": "5b1b6a0e-9b1d-4b57-8d65-2f1f0f6a7d11", "parcels": [
   {"loanName": "gpu-h800-rack17-node042-1f2e3d", "holder": "Offline", "next": "Online"}, {"loanName": "gpu-h800-rack17-node042-4a5b6c", "holder": "Online", "next": "Offline"}]}}`
 	var out []runtime.Object

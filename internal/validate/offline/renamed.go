@@ -12,9 +12,10 @@ type instead struct{ now, as string }
 
 // renamed are fields that v1alpha1 had before, by kind and path without indices. British spellings stand here too.
 var renamed = map[string]map[string]instead{"ElasticService": renamedOfService, "FestivalPlan": {
-	"spec.start":                      {"spec.when", festivalWhen},
-	"spec.end":                        {"spec.when", festivalWhen},
-	"spec.lifts":                      {"spec.phases", "phases: [{name: peak, lifts: [{namespace: shop, service: cart, factor: 1.5x}]}]"},
+	"spec.start": {"spec.when", festivalWhen},
+	"spec.end":   {"spec.when", festivalWhen},
+	"spec.lifts": {"spec.phases",
+		"phases: [{name: peak, lifts: [{namespace: shop, service: cart, factor: 1.5x}]}]"},
 	"spec.phases.lifts.loadPercent":   {"factor", "factor: 1.5x"},
 	"spec.phases.lifts.floorReplicas": {"replicas", "replicas: 6"},
 }}
@@ -34,7 +35,8 @@ var renamedOfService = map[string]instead{
 	"spec.metrics.targetPercent": {"spec.metrics.targetUtilization", `targetUtilization: "60%"`},
 }
 
-// formerly names the field that stands in the place of one that the kind had before; empty where the field was never one.
+// formerly names the field that stands in the place of one that the kind had before; empty where the field was never
+// one.
 func (d *Definition) formerly(path string) (now, text string) {
 	var plain, indices []string
 	for _, step := range lines.Steps(path) {

@@ -227,7 +227,8 @@ func TestNothingLost(t *testing.T) {
 
 // TestZeroIsTaken: a minimum of 0 stays 0, and where nothing that is taken over wakes the service, a note says so.
 func TestZeroIsTaken(t *testing.T) {
-	noQuery := strings.Replace(kedaText, `  {type: prometheus, metadata: {query: 'sum(rate(mails_total[2m]))', threshold: "40"}},`+"\n", "", 1)
+	noQuery := strings.Replace(kedaText,
+		`  {type: prometheus, metadata: {query: 'sum(rate(mails_total[2m]))', threshold: "40"}},`+"\n", "", 1)
 	for name, c := range map[string]struct {
 		text  string
 		noted bool
