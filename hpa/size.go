@@ -147,7 +147,7 @@ func (z *sizer) ask() *Demand {
 	d.reactive = z.reactive()
 	z.latencyPart(0) // for what it misses: what it asks for hangs on the bounds
 	tg.Missing, tg.DataFresh = z.missing, len(z.missing) == 0
-	tg.Unmeasured, tg.AtRest, tg.SeenAtZero = z.unmeasured(), z.rests(), z.zero == ZeroAllowed && z.seen()
+	tg.Unmeasured, tg.SeenAtZero = z.unmeasured(), z.zero == ZeroAllowed && z.seen()
 	tg.LiveAlone = z.unforeseen && z.onlyForecast()
 	if z.t.SkillLost && z.onlyForecast() {
 		tg.LiveMost, _ = z.carry(nowcastMost * z.load.Value)
@@ -182,6 +182,7 @@ func (d *Demand) Within(b Bounds) Target {
 	tg.Parts = append(tg.Parts, Part{Kind: PartMinimum, Replicas: fleet.KnownAt(z.least(), z.now),
 		Why: z.whyLeast()})
 	tg.Wanted = max(floors, reactive)
+	tg.AtRest = z.rests() && reactive == 0
 	z.decide(&tg, z.asks(tg.Parts, floors, reactive))
 	tg.Notes = z.notes
 	return tg

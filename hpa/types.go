@@ -169,7 +169,8 @@ type Target struct {
 	// Unconfirmed says what was measured and is not believed, since the ready replicas could not have served it and do
 	// not bear it out.
 	Unconfirmed []reason.Reason
-	// AtRest says that the service stands at zero, and that every signal which needs no pod is fresh.
+	// AtRest says that the service stands at zero, that every signal which needs no pod is fresh, and that none of them
+	// asks for a replica: its load is nothing.
 	AtRest bool
 	// SeenAtZero says that every signal which needs no pod is fresh, whether or not there are pods.
 	SeenAtZero bool

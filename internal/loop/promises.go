@@ -263,9 +263,9 @@ func (v *view) does(work *fleet.Level) float64 {
 }
 
 // idle reports whether the service is known to have no load. One that is measured by the CPU that it uses never is,
-// unless it stands at zero and nothing asks for a replica.
+// unless it rests at zero.
 func (v *view) idle() bool {
-	if t := v.target; t != nil && t.AtRest && t.Wanted == 0 {
+	if t := v.target; t != nil && t.AtRest {
 		return true
 	}
 	return v.live.LoadSignal == portrait.Requests && v.fresh(v.live.Load.At) && v.live.Load.OK && v.live.Load.Value == 0
