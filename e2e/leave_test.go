@@ -43,6 +43,7 @@ var unusedHere = map[string]string{
 	"patch statefulsets.apps":                    "the lab's services are Deployments: TestPlaneResize",
 	"patch statefulsets/scale.apps":              "the lab's services are Deployments: TestPlaneScale",
 	"patch pods/resize":                          "no service has a requestsMode here: TestPlaneResize",
+	"patch pods/status":                          "no service has a staged scale-in here: TestPlaneStandby",
 	"patch horizontalpodautoscalers.autoscaling": "the lab's services are scaled by their scale: TestPlaneFloor",
 	"patch workloads.scheduling.k8s.io":          "no gang's minimum changes here: TestTheGroupFollowsTheMinimum",
 	"patch podgroups.scheduling.k8s.io":          "the same",
