@@ -95,7 +95,7 @@ func TestConstantsAreThoseOfTheMarkers(t *testing.T) {
 		want         any
 	}{
 		{"elasticservices", "spec.mode", v1alpha1.DefaultMode},
-		{"elasticservices", "spec.pause", v1alpha1.DefaultPause},
+		{"elasticservices", "spec.pause.scope", v1alpha1.DefaultPauseScope},
 		{"elasticservices", "spec.actuation", v1alpha1.DefaultActuation},
 		{"elasticservices", "spec.requestsMode", v1alpha1.DefaultRequestsMode},
 		{"elasticservices", "spec.slo.objective.goodMinutes", v1alpha1.DefaultGoodMinutes},

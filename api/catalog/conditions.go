@@ -144,7 +144,7 @@ var (
 			"next cycle").
 		do("read the message; `springtide doctor` checks the rights")
 	ServiceAblePaused = verdict(Service, ConditionAbleToScale, no, "Paused", "every change is held: %s").
-				do("`springtide resume service`, or set spec.pause to None")
+				do("`springtide resume service`, or remove spec.pause")
 	ServiceAbleSetToZero = verdict(Service, ConditionAbleToScale, no, "SetToZero",
 		"%s set spec.replicas of the target to 0, and it stays there; to fix: set it to another number, as "+
 			"with kubectl scale --replicas, and its load decides again")
@@ -199,7 +199,7 @@ var (
 	ServiceFallEased = verdict(Service, ConditionFall, yes, "Eased",
 		"the load fell faster than history on %s and nothing confirmed it within fallHold, or within a day "+
 			"if the CPU contradicts it: scale-in goes on by at most a tenth of the replicas in a stabilisation "+
-			"window. To stop it: spec.pause In")
+			"window. To stop it: spec.pause with scope In")
 
 	ServiceStaged = verdict(Service, ConditionStaged, yes, "Staged",
 		"pods that a scale-in takes stand by for %s before they are deleted")

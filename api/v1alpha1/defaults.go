@@ -5,8 +5,9 @@ package v1alpha1
 const (
 	// DefaultMode lets nothing act by an omission.
 	DefaultMode      = "Observe"
-	DefaultPause     = "None"
 	DefaultActuation = "Scale"
+	// DefaultPauseScope holds everything: who wants less says so.
+	DefaultPauseScope = "All"
 	// DefaultRequestsMode tells and changes nothing.
 	DefaultRequestsMode = "Recommend"
 	// DefaultQuantile covers all but one interval in twenty. It and the four below are not filled in by the API server:

@@ -12,7 +12,7 @@ import (
 // +kubebuilder:resource:scope=Namespaced,categories=springtide,shortName=esvc
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.targetRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
-// +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.spec.pause`,priority=1
+// +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.status.pause.scope`,priority=1
 // +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.replicas.min`,priority=1
 // +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.replicas.max`,priority=1
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.replicas`
@@ -51,8 +51,7 @@ type ElasticServiceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.windows) || self.windows.all(w, !has(w.maxReplicas) || w.maxReplicas >= self.replicas.min)",message="a window's maxReplicas below replicas.min would never hold: lower replicas.min or raise the window",fieldPath=".windows"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaleIn) || self.targetRef.kind == 'Deployment' && self.actuation != 'HPAFloor'",message="a staged scale-in needs a Deployment under actuation Scale: pods of a StatefulSet leave in their order, and an HPA chooses none",fieldPath=".scaleIn"
 // +kubebuilder:validation:XValidation:rule="!has(self.requestsMode) || !(self.requestsMode in ['Recreate', 'InPlace']) || self.targetRef.apiVersion.startsWith('apps/') && self.targetRef.kind in ['Deployment', 'StatefulSet']",message="requests are changed in Deployments and StatefulSets alone: set requestsMode to Recommend or Off",fieldPath=".requestsMode"
-// +kubebuilder:validation:XValidation:rule="!has(self.pauseTerms) || self.pause != 'None'",message="terms of a pause need a pause: set pause to All, In or Out, or remove pauseTerms",fieldPath=".pauseTerms"
-// +kubebuilder:validation:XValidation:rule="!has(self.pauseTerms) || !has(self.pauseTerms.at) || self.pause == 'All' && self.pauseTerms.at >= self.replicas.min && self.pauseTerms.at <= self.replicas.max",message="pauseTerms.at needs pause All, and lies within replicas.min and replicas.max",fieldPath=".pauseTerms"
+// +kubebuilder:validation:XValidation:rule="!has(self.pause) || !has(self.pause.at) || self.pause.scope == 'All' && self.pause.at >= self.replicas.min && self.pause.at <= self.replicas.max",message="pause.at needs scope All, and lies within replicas.min and replicas.max",fieldPath=".pause"
 type ElasticServiceSpec struct {
 	// TargetRef is the workload to scale: any object of this namespace with a scale subresource, as a Deployment, a
 	// StatefulSet, a Rollout or a LeaderWorkerSet.
@@ -63,12 +62,9 @@ type ElasticServiceSpec struct {
 	// +kubebuilder:validation:Enum=Observe;Recommend;Auto
 	// +kubebuilder:default=Observe
 	Mode string `json:"mode,omitempty"`
-	// Pause stops parts of the scaling: None, All, In or Out.
-	// +kubebuilder:validation:Enum=None;All;In;Out
-	// +kubebuilder:default=None
-	Pause string `json:"pause,omitempty"`
-	// PauseTerms say why the pause stands, until when, and at which size the service stays meanwhile.
-	PauseTerms *PauseTerms `json:"pauseTerms,omitempty"`
+	// Pause holds the service, or one direction of its scaling, with a reason and until a time. Without it nothing is
+	// held, unless an annotation pauses it.
+	Pause *Pause `json:"pause,omitempty"`
 	// Actuation is Scale (write the scale subresource) or HPAFloor (raise and lower minReplicas of the HPA that scales the target).
 	// +kubebuilder:validation:Enum=Scale;HPAFloor
 	// +kubebuilder:default=Scale
@@ -119,16 +115,20 @@ type ElasticServiceSpec struct {
 	Startup Duration `json:"startup,omitempty"`
 }
 
-// PauseTerms say more of a pause of the spec.
-type PauseTerms struct {
+// Pause is a pause of the spec.
+type Pause struct {
 	// Reason is shown wherever a change is held.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	Reason string `json:"reason,omitempty"`
-	// Until is when the pause ends by itself; without it, it lasts until spec.pause is None again.
+	Reason string `json:"reason"`
+	// Scope is what it holds: All, In (scale-in) or Out (scale-out). Each of them holds changes of requests.
+	// +kubebuilder:validation:Enum=All;In;Out
+	// +kubebuilder:default=All
+	Scope string `json:"scope,omitempty"`
+	// Until is when the pause ends by itself; without it, it lasts until spec.pause is removed.
 	Until *metav1.Time `json:"until,omitempty"`
-	// At is the number of replicas while the pause lasts, within replicas.min and replicas.max. Under actuation HPAFloor
-	// it is the floor.
+	// At is the number of replicas while the pause lasts, within replicas.min and replicas.max; without it, the service
+	// stays as it is. It needs scope All. Under actuation HPAFloor it is the floor.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	At *int32 `json:"at,omitempty"`

@@ -90,9 +90,9 @@ type WindowStatus struct {
 
 // PauseStatus is a pause in force.
 type PauseStatus struct {
-	// Holds is what it holds: All, or of a service In (scale-in) or Out (scale-out).
+	// Scope is what it holds: All, or of a service In (scale-in) or Out (scale-out).
 	// +kubebuilder:validation:MaxLength=16
-	Holds string `json:"holds"`
+	Scope string `json:"scope"`
 	// Source is where the pause stands: spec.pause, or an annotation of the object or of its namespace.
 	// +kubebuilder:validation:MaxLength=128
 	Source string `json:"source"`

@@ -51,7 +51,7 @@ func TestReportPause(t *testing.T) {
 	began(events, "Normal Paused springtide.dev/pause is All, by ann: INC-1, until ")
 	began(events, "Warning PauseUnreadable springtide.dev/pause is All: it cannot be read (it has no reason")
 	s := service()
-	if p := s.Pause; p == nil || p.By != "ann" || p.Reason != "INC-1" || p.Holds != "All" || !p.Until.Time.Equal(end) {
+	if p := s.Pause; p == nil || p.By != "ann" || p.Reason != "INC-1" || p.Scope != "All" || !p.Until.Time.Equal(end) {
 		t.Errorf("status.pause = %+v", p)
 	}
 	condition(s.Conditions, metav1.ConditionTrue, "Paused", "by ann: INC-1")
@@ -85,7 +85,7 @@ func TestPausedNamespace(t *testing.T) {
 	objects := append(kubetest.Shop(), shop)
 	for _, o := range objects {
 		if s, ok := o.(*v1alpha1.ElasticService); ok {
-			s.Spec.Pause = "In"
+			s.Spec.Pause = &v1alpha1.Pause{Scope: "In", Reason: "INC-2"}
 		}
 	}
 	s := newWorld(t, objects...).snapshot(t).Services[0]

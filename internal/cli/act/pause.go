@@ -2,6 +2,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -292,8 +293,9 @@ func (p *pausable) resume(o *cluster.Options, cmd *cobra.Command, c *cluster.Cli
 
 // othersHold names a pause that no annotation of the object holds; empty where there is none.
 func (p *pausable) othersHold(s *standing) string {
-	if p.on == validate.PausedService && s.Spec.Pause != "" && s.Spec.Pause != v1alpha1.DefaultPause {
-		return fmt.Sprintf("spec.pause is %s, to end it set it to None in its manifest", s.Spec.Pause)
+	if by := s.Spec.Pause; p.on == validate.PausedService && by != nil {
+		return fmt.Sprintf("spec.pause has scope %s, to end it remove it from the manifest",
+			cmp.Or(by.Scope, v1alpha1.DefaultPauseScope))
 	}
 	if by := s.Status.Pause; by != nil && by.Source != v1alpha1.AnnotationPause {
 		return by.Source + ": " + by.Reason

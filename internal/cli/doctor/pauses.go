@@ -71,15 +71,15 @@ func (p *pauses) annotated(on validate.PausedKind, name string, annotations map[
 
 // stated looks at the pause in the spec of one service.
 func (p *pauses) stated(s *v1alpha1.ElasticService) {
-	h := fleet.Hold{Pause: fleet.Pause(s.Spec.Pause)}
-	if t := s.Spec.PauseTerms; t != nil {
-		if h.Reason = t.Reason; t.Until != nil {
-			h.Until = t.Until.Time
-		}
+	stated := s.Spec.Pause
+	if stated == nil {
+		return
 	}
-	if h.Any() {
-		p.add(fmt.Sprintf("service %s/%s by spec.pause", s.Namespace, s.Name), &h)
+	h := fleet.Hold{Reason: stated.Reason}
+	if stated.Until != nil {
+		h.Until = stated.Until.Time
 	}
+	p.add(fmt.Sprintf("service %s/%s by spec.pause", s.Namespace, s.Name), &h)
 }
 
 func (p *pauses) add(what string, h *fleet.Hold) {
@@ -105,11 +105,11 @@ func (p *pauses) report(d *doctor) {
 			v1alpha1.AnnotationPause, x.what, x.wrong)
 	}
 	if len(p.ended) > 0 {
-		d.Advise("springtide resume, or set spec.pause to None: they hold nothing any more",
+		d.Advise("springtide resume, or remove spec.pause: they hold nothing any more",
 			"%s over and still stands: %s", isAre(len(p.ended), "pause"), cell.First(p.ended, cell.FewNames))
 	}
 	if len(p.endless) > 0 {
-		d.Advise("give them an end: springtide pause with --for, or spec.pauseTerms.until",
+		d.Advise("give them an end: springtide pause with --for, or spec.pause.until",
 			"%s without an end: %s", isAre(len(p.endless), "pause"), cell.First(p.endless, cell.FewNames))
 	}
 	if len(p.fine) > 0 {

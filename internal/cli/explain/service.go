@@ -327,7 +327,7 @@ func windows(p *screen.Page, ws []v1alpha1.Window, now time.Time) {
 }
 
 func modeText(s *v1alpha1.ElasticService) string {
-	if p := cell.Paused(s); p != "" && p != v1alpha1.DefaultPause {
+	if p := cell.Paused(s); p != "" {
 		return fmt.Sprintf("%s (paused: %s)", s.Spec.Mode, strings.ToLower(p))
 	}
 	return cell.OrNone(s.Spec.Mode)

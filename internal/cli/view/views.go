@@ -72,7 +72,7 @@ func serviceState(s *v1alpha1.ElasticService) string {
 		return "Refused"
 	case able != nil && able.Reason == "Frozen":
 		return "Frozen"
-	case cell.Paused(s) != "" && cell.Paused(s) != v1alpha1.DefaultPause:
+	case cell.Paused(s) != "":
 		return "Paused"
 	case s.Status.ObservedGeneration == 0:
 		return "Unknown"

@@ -19,17 +19,16 @@ func AnnotatedHolds(annotations map[string]string, on validate.PausedKind) []fle
 // serviceHolds are the pauses of a service: the annotation, which a person wrote last, before the spec.
 func serviceHolds(a *v1alpha1.ElasticService) []fleet.Hold {
 	out := AnnotatedHolds(a.Annotations, validate.PausedService)
-	h := fleet.Hold{Pause: orText(a.Spec.Pause, fleet.Pause(v1alpha1.DefaultPause)), Source: planner.PauseField}
-	if t := a.Spec.PauseTerms; t != nil {
-		h.Reason, h.Until = t.Reason, TimeOf(t.Until)
-		if t.At != nil {
-			h.Replicas = fleet.Known[int32]{Value: *t.At, OK: true}
-		}
+	p := a.Spec.Pause
+	if p == nil {
+		return out
 	}
-	if h.Any() {
-		out = append(out, h)
+	h := fleet.Hold{Pause: orText(p.Scope, fleet.Pause(v1alpha1.DefaultPauseScope)), Source: planner.PauseField,
+		Reason: p.Reason, Until: TimeOf(p.Until)}
+	if p.At != nil {
+		h.Replicas = fleet.Known[int32]{Value: *p.At, OK: true}
 	}
-	return out
+	return append(out, h)
 }
 
 // PauseStatus is a pause in force as a status shows it; nil where there is none. All is what all pauses hold together.
@@ -37,7 +36,7 @@ func PauseStatus(h *fleet.Hold, all fleet.Pause) *v1alpha1.PauseStatus {
 	if !h.Any() {
 		return nil
 	}
-	s := &v1alpha1.PauseStatus{Holds: string(all), Source: h.Source, By: h.By, Reason: h.Reason, Since: Stamp(h.Since),
+	s := &v1alpha1.PauseStatus{Scope: string(all), Source: h.Source, By: h.By, Reason: h.Reason, Since: Stamp(h.Since),
 		Until: StampUp(h.Until)}
 	if h.Unreadable != "" {
 		s.Reason = v1alpha1.Clip(h.Unreadable, v1alpha1.MaxNoteLength)

@@ -46,7 +46,7 @@ func pauseGist(p *v1alpha1.PauseStatus) string {
 	if p.At != nil {
 		at = int64(*p.At)
 	}
-	return fmt.Sprintln(p.Holds, p.Source, p.By, p.Reason, at, convert.TimeOf(p.Until))
+	return fmt.Sprintln(p.Scope, p.Source, p.By, p.Reason, at, convert.TimeOf(p.Until))
 }
 
 // reportPauses says at both ends of a pause that it began or is over. The last report stands in the status, so that a

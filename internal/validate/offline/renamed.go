@@ -31,8 +31,15 @@ var renamedOfService = map[string]instead{
 		"behavior: {scaleDown: {stabilizationWindowSeconds: 300}}"},
 	"spec.behaviour": {"spec.behavior",
 		"behavior: {scaleDown: {stabilizationWindowSeconds: 300}}"},
+	"spec.pauseTerms":            {"spec.pause", `pause: {reason: INC-1234, at: 6, until: "2027-01-01T06:00:00Z"}`},
 	"spec.startupSeconds":        {"spec.startup", "startup: 90s"},
 	"spec.metrics.targetPercent": {"spec.metrics.targetUtilization", `targetUtilization: "60%"`},
+}
+
+// reshaped are fields of today's names that had another type before, and how they are written.
+var reshaped = map[string]string{
+	"spec.slo.latency": `latency: [{percentile: "99", under: 250ms}]`,
+	"spec.pause":       "pause: {reason: INC-1234, scope: In}, and leave it out where nothing is paused",
 }
 
 // formerly names the field that stands in the place of one that the kind had before; empty where the field was never

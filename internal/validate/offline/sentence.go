@@ -261,9 +261,8 @@ func (d *Definition) form(e *field.Error) string {
 		return fmt.Sprintf("it must be text, not %s: put it in quotes", gotWords(e.BadValue))
 	case s == nil:
 		return strings.ReplaceAll(e.ErrorBody(), e.Field+" in body ", "")
-	case e.Type == field.ErrorTypeTypeInvalid && e.Field == "spec.slo.latency":
-		return fmt.Sprintf(`it is now a list, not %s: write latency: [{percentile: "99", under: 250ms}]`,
-			gotWords(e.BadValue))
+	case e.Type == field.ErrorTypeTypeInvalid && reshaped[e.Field] != "":
+		return fmt.Sprintf("it is now %s, not %s: write %s", typeWords(s), gotWords(e.BadValue), reshaped[e.Field])
 	case e.Type == field.ErrorTypeTypeInvalid:
 		return fmt.Sprintf("it must be %s, not %s", typeWords(s), gotWords(e.BadValue))
 	case e.Type == field.ErrorTypeNotSupported:

@@ -354,9 +354,9 @@ func service(u *unstructured.Unstructured) any {
 			TargetRef struct {
 				Name string `json:"name"`
 			} `json:"targetRef"`
-			Mode      string `json:"mode"`
-			Pause     string `json:"pause"`
-			Actuation string `json:"actuation"`
+			Mode      string    `json:"mode"`
+			Pause     *struct{} `json:"pause"`
+			Actuation string    `json:"actuation"`
 			Replicas  struct {
 				Max int64 `json:"max"`
 			} `json:"replicas"`
@@ -371,7 +371,7 @@ func service(u *unstructured.Unstructured) any {
 	}
 	return &judge.Service{
 		Ref: judge.Ref{Namespace: u.GetNamespace(), Name: u.GetName()}, Target: judge.Ref{Namespace: u.GetNamespace(), Name: o.Spec.TargetRef.Name},
-		Acts: o.Spec.Mode == "Auto" && (o.Spec.Pause == "" || o.Spec.Pause == "None") && (o.Spec.Actuation == "" || o.Spec.Actuation == "Scale"),
+		Acts: o.Spec.Mode == "Auto" && o.Spec.Pause == nil && (o.Spec.Actuation == "" || o.Spec.Actuation == "Scale"),
 		Max:  int(o.Spec.Replicas.Max), Desired: int(o.Status.DesiredReplicas), Conditions: conditions(o.Status.Conditions),
 	}
 }

@@ -301,8 +301,12 @@ func TestPauses(t *testing.T) {
 	for want, annotations := range map[string]string{"": "a: b", "In": `autoscaling.keda.sh/paused-scale-in: "true"`, "Out": `autoscaling.keda.sh/paused-scale-out: ""`,
 		"All": `autoscaling.keda.sh/paused-scale-in: "1", autoscaling.keda.sh/paused-scale-out: "true"`} {
 		a, err := read(t, strings.Replace(kedaText, "{name: mail, namespace: shop}", "{name: mail, namespace: shop, annotations: {"+annotations+"}}", 1))
-		if err != nil || a.Service.Spec.Pause != want {
-			t.Errorf("%s: %v, pause %q, want %q", annotations, err, a.Service.Spec.Pause, want)
+		if err != nil {
+			t.Fatalf("%s: %v", annotations, err)
+		}
+		if got := a.Service.Spec.Pause; want == "" && got != nil || want != "" && (got == nil || got.Scope != want ||
+			got.Reason == "") {
+			t.Errorf("%s: pause %+v, want %q", annotations, got, want)
 		}
 	}
 }

@@ -111,6 +111,11 @@ func FromScaledObject(u *unstructured.Unstructured, opts Options) (*Adoption, er
 	return a.finish("ScaledObject "+u.GetName(), cmp.Or(opts.Utilisation, cpu))
 }
 
+// pausedByKEDA is the pause that stands in the place of KEDA's annotations.
+func pausedByKEDA(scope, annotations string) *v1alpha1.Pause {
+	return &v1alpha1.Pause{Scope: scope, Reason: "the ScaledObject had " + annotations}
+}
+
 // pauses takes what stops a ScaledObject in part, and its behavior.
 func (a *Adoption) pauses(annotations map[string]string, o *scaledObject) {
 	on := func(name string) bool {
@@ -122,11 +127,11 @@ func (a *Adoption) pauses(annotations map[string]string, o *scaledObject) {
 	s := &a.Service.Spec
 	switch {
 	case in && out:
-		s.Pause = "All"
+		s.Pause = pausedByKEDA("All", annotationPausedIn+" and "+annotationPausedOut)
 	case in:
-		s.Pause = "In"
+		s.Pause = pausedByKEDA("In", annotationPausedIn)
 	case out:
-		s.Pause = "Out"
+		s.Pause = pausedByKEDA("Out", annotationPausedOut)
 	}
 	if annotations[v1alpha1.AnnotationTakenOver] == "" && on(v1alpha1.AnnotationKEDAPaused) {
 		a.lose("metadata.annotations", "%s: its owner has paused it, and Springtide would scale its target", v1alpha1.AnnotationKEDAPaused)
